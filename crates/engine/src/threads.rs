@@ -1,0 +1,42 @@
+//! The program under test, as the engine sees it.
+
+use fencepost_trace::{Label, Location, Op, Reply, ThreadId, Value};
+
+/// A program whose threads can be run one operation at a time.
+///
+/// The protocol of one execution:
+///
+/// 1. [`start`](Threads::start) puts the program back to its beginning and says how many threads exist
+///    from the start: thread 0, and for programs without a main thread (litmus tests) all of them.
+/// 2. [`resume`](Threads::resume) with [`Reply::NONE`] runs a thread from its beginning to its first operation.
+///    Every later call answers the operation that the thread asked for last, and runs it to the next.
+/// 3. After [`Op::Spawn`] the reply's value is the new thread's number: from then on it may be resumed.
+/// 4. After [`Op::Exit`] and [`Op::Fail`] a thread is not resumed again. An execution may be left at any
+///    point: the next call is then `start`.
+///
+/// A program must be deterministic: what a thread asks for next depends only on the replies that it got,
+/// on those of its creator before it was created, and on plain memory that is not accessed through `Op`s
+/// and not shared.
+pub trait Threads {
+    /// Back to the beginning; the number of threads that exist from the start.
+    fn start(&mut self) -> u32;
+
+    /// Answers the last operation of `thread` and runs it to its next.
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op;
+
+    /// What `at` holds before the execution. Hidden locations hold 0.
+    fn initial(&self, at: Location) -> Value;
+
+    /// The program point of the operation that `thread` asked for last, as a number of the program's own.
+    fn label(&self, thread: ThreadId) -> u32;
+
+    /// That program point, for people.
+    fn describe(&self, label: u32) -> Label;
+
+    /// A digest of everything that decides what `thread` does from its last operation on, the replies still
+    /// to come aside: where it is and what its local variables hold. `None` if the front end cannot tell.
+    ///
+    /// Two equal digests with nothing written in between mean that the thread has gone around a loop
+    /// without effect.
+    fn digest(&self, thread: ThreadId) -> Option<u64>;
+}

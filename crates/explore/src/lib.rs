@@ -1,0 +1,1 @@
+//! Campaigns over executions: random, exhaustive, enumerated.

@@ -1,0 +1,1 @@
+//! Litmus tests in the C dialect, as programs for the Fencepost engine.

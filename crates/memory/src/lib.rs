@@ -1,0 +1,1 @@
+//! The memory models of Fencepost: SC, TSO, PSO, PSLO and C/C++20, as machines and as axioms.

@@ -1,0 +1,1 @@
+//! Findings and executions for people and machines.

@@ -1,0 +1,115 @@
+//! What was found.
+
+use crate::{Label, ThreadId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How a program fails by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Failure {
+    Assertion,
+    Abort,
+    Crash,
+    Panic,
+}
+
+/// The kinds of findings, named as in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum FindingKind {
+    DataRace,
+    Assertion,
+    Abort,
+    Crash,
+    Panic,
+    Deadlock,
+    Livelock,
+    UseAfterFree,
+    DoubleFree,
+    HeapOverflow,
+    UninitialisedRead,
+    Leak,
+    ScViolation,
+    SpecViolation,
+    ExitStatus,
+}
+
+impl From<Failure> for FindingKind {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Assertion => FindingKind::Assertion,
+            Failure::Abort => FindingKind::Abort,
+            Failure::Crash => FindingKind::Crash,
+            Failure::Panic => FindingKind::Panic,
+        }
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FindingKind::DataRace => "data-race",
+            FindingKind::Assertion => "assertion",
+            FindingKind::Abort => "abort",
+            FindingKind::Crash => "crash",
+            FindingKind::Panic => "panic",
+            FindingKind::Deadlock => "deadlock",
+            FindingKind::Livelock => "livelock",
+            FindingKind::UseAfterFree => "use-after-free",
+            FindingKind::DoubleFree => "double-free",
+            FindingKind::HeapOverflow => "heap-overflow",
+            FindingKind::UninitialisedRead => "uninitialised-read",
+            FindingKind::Leak => "leak",
+            FindingKind::ScViolation => "sc-violation",
+            FindingKind::SpecViolation => "spec-violation",
+            FindingKind::ExitStatus => "exit-status",
+        })
+    }
+}
+
+/// Does it hurt?
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Severity {
+    Harmful,
+    Benign,
+    Infeasible,
+}
+
+/// A program point that takes part in a finding, and what the thread did there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FindingLabel {
+    /// Where.
+    #[serde(flatten)]
+    pub label: Label,
+    /// Who.
+    pub thread: ThreadId,
+    /// `read`, `write`, `rmw`, `wait` …
+    pub access: String,
+}
+
+/// One bug, however often it was met.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// Its number in this run, from 1.
+    pub id: u32,
+    /// What kind of bug.
+    pub kind: FindingKind,
+    /// In words.
+    pub message: String,
+    /// In how many executions it was met.
+    pub count: u64,
+    /// The first of them, from 1.
+    pub first_execution: u64,
+    /// Whether it hurts.
+    pub severity: Severity,
+    /// The program points that take part.
+    pub labels: Vec<FindingLabel>,
+    /// The file that replays it, if one was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
+}

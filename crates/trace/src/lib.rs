@@ -1,0 +1,37 @@
+//! The vocabulary of Fencepost.
+//!
+//! Every other crate speaks in these words and this crate uses none of theirs:
+//!
+//! - [`ThreadId`], [`EventId`], [`Label`]: names of things in an execution;
+//! - [`Location`], [`Size`], [`Value`]: memory;
+//! - [`LoadOrder`], [`StoreOrder`], [`RmwOrder`], [`FenceOrder`]: memory orders, one type for each kind
+//!   of operation, so that a release load cannot be written;
+//! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
+//! - [`Event`], [`Trace`]: what happened;
+//! - [`Model`], [`Plan`]: what to do;
+//! - [`Finding`]: what was found.
+//!
+//! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
+//! returns a trace.
+
+mod clock;
+mod event;
+mod finding;
+mod ids;
+mod label;
+mod location;
+pub mod op;
+mod order;
+mod plan;
+mod value;
+
+pub use clock::VectorClock;
+pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
+pub use finding::{Failure, Finding, FindingKind, FindingLabel, Severity};
+pub use ids::{EventId, ThreadId};
+pub use label::Label;
+pub use location::{Hidden, Location, Size};
+pub use op::{Access, Guard, Op, Reply, Update};
+pub use order::{FenceOrder, LoadOrder, RmwOrder, StoreOrder};
+pub use plan::{GraphStep, Limits, Model, ParseModelError, Plan, StrategySpec};
+pub use value::Value;
