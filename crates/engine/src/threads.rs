@@ -24,7 +24,7 @@ pub trait Threads {
     /// Answers the last operation of `thread` and runs it to its next.
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op;
 
-    /// What `at` holds before the execution. Hidden locations hold 0.
+    /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
 
     /// The program point of the operation that `thread` asked for last, as a number of the program's own.

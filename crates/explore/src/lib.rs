@@ -1,1 +1,3 @@
 //! Campaigns over executions: random, exhaustive, enumerated.
+
+pub mod graph;

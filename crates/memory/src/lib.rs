@@ -6,6 +6,24 @@
 //! - the *axioms*: a predicate on executions, which exhaustive exploration stands on and which checks
 //!   the machine.
 
+pub mod axioms;
+mod buffer;
+mod bytes;
+mod c11;
+mod consistency;
+#[cfg(test)]
+mod drive;
+pub mod graph;
 mod machine;
+mod pslo;
+mod pso;
+mod sc;
+mod tso;
 
+pub use c11::C11;
+pub use consistency::Checker;
 pub use machine::{Commit, Machine, Read, Source, Step};
+pub use pslo::Pslo;
+pub use pso::Pso;
+pub use sc::Sc;
+pub use tso::Tso;

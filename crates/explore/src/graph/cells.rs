@@ -1,0 +1,125 @@
+//! Accesses of different sizes to the same bytes.
+//!
+//! The axioms speak of locations, each read and written as a whole. Programs that access the same bytes with different
+//! extents are explored by the following rule, for all models alike:
+//!
+//! - All bytes that overlapping accesses tie together are one *cell*, up to 16 bytes.
+//! - A load of part of a cell reads the whole cell and takes its part. So it never sees bytes of two stores that were
+//!   not there together.
+//! - A store to part of a cell replaces its part and keeps the rest, in one step. It is tied to the write before it in
+//!   coherence order as an RMW is, but it is no barrier.
+//!
+//! This forbids a few outcomes that hardware without single-copy atomicity across sizes can show, and permits none that is
+//! impossible. That accesses overlap is only known when the second one comes: the exploration then starts over with the
+//! wider cell.
+
+use fencepost_memory::graph::{Graph, Place};
+use fencepost_trace::{Access, Location, Size, Value};
+use rustc_hash::FxHashMap;
+
+/// Which bytes belong together, and their places in the graphs of one exploration.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    /// Cells wider than a single access's extent.
+    merged: Vec<Location>,
+    places: FxHashMap<Location, Place>,
+    /// By place; graphs know a prefix of these.
+    known: Vec<(Location, Value)>,
+    /// Set when the cells have to be made wider.
+    wider: Option<Vec<Location>>,
+}
+
+/// Why a location has no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellError {
+    /// It overlaps another: start over with [`Cells::take_merged`].
+    Merged,
+    /// The bytes that belong together are more than a cell can hold.
+    TooWide,
+}
+
+impl Cells {
+    /// The place of `at`, added to the graph if it is new there.
+    #[inline]
+    pub fn place(
+        &mut self,
+        at: Location,
+        graph: &mut Graph,
+        initial: impl Fn(Location) -> Value,
+    ) -> Result<Place, CellError> {
+        let place = match self.places.get(&at) {
+            Some(place) => *place,
+            None => self.introduce(at, &initial)?,
+        };
+        while graph.places() < self.known.len() {
+            let (location, value) = self.known[graph.places()];
+            graph.add_place(location, value);
+        }
+        Ok(place)
+    }
+
+    fn introduce(&mut self, at: Location, initial: &impl Fn(Location) -> Value) -> Result<Place, CellError> {
+        let cell = self.merged.iter().copied().find(|cell| cell.covers(at)).unwrap_or(at);
+        if let Some(place) = self.places.get(&cell).copied() {
+            self.places.insert(at, place);
+            return Ok(place);
+        }
+        if let Some((other, _)) = self.known.iter().find(|(known, _)| known.overlaps(cell)) {
+            let wide = hull(*other, cell).ok_or(CellError::TooWide)?;
+            let mut merged = self.merged.clone();
+            merged.retain(|m| !m.overlaps(wide));
+            // The new cell may reach into others that are known.
+            let mut cell = wide;
+            for (known, _) in &self.known {
+                if known.overlaps(cell) {
+                    cell = hull(*known, cell).ok_or(CellError::TooWide)?;
+                }
+            }
+            merged.push(cell);
+            self.wider = Some(merged);
+            return Err(CellError::Merged);
+        }
+        let place = Place(self.known.len() as u32);
+        self.known.push((cell, initial(cell)));
+        self.places.insert(cell, place);
+        self.places.insert(at, place);
+        Ok(place)
+    }
+
+    /// The cells to start over with, if that is what has to be done.
+    pub fn take_merged(&mut self) -> Option<Cells> {
+        self.wider.take().map(|merged| Cells { merged, ..Cells::default() })
+    }
+}
+
+/// What `access` sees of its cell's value.
+#[inline]
+pub fn extract(cell: Location, access: &Access, whole: Value) -> Value {
+    match access.location() {
+        Some(at) if at != cell => at.size.truncate(whole.0 >> (8 * (at.address - cell.address))),
+        _ => whole,
+    }
+}
+
+/// The cell's value after `access` has written `part`.
+#[inline]
+pub fn weave(cell: Location, access: &Access, whole: Value, part: Value) -> Value {
+    match access.location() {
+        Some(at) if at != cell => {
+            let shift = 8 * (at.address - cell.address);
+            let mask = at.size.truncate(u128::MAX).0 << shift;
+            Value(whole.0 & !mask | (part.0 << shift) & mask)
+        }
+        _ => part,
+    }
+}
+
+/// The smallest extent that holds both: a power of two in size, and aligned to it where that fits.
+fn hull(a: Location, b: Location) -> Option<Location> {
+    let (start, end) = (a.address.min(b.address), a.end().max(b.end()));
+    [Size::B1, Size::B2, Size::B4, Size::B8, Size::B16].into_iter().find_map(|size| {
+        let aligned = start & !(size.bytes() - 1);
+        let from = if aligned + size.bytes() >= end { aligned } else { start };
+        (from + size.bytes() >= end).then(|| Location::new(from, size))
+    })
+}

@@ -1,0 +1,1 @@
+//! Exploration on several workers.

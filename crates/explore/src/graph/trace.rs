@@ -1,0 +1,1 @@
+//! Graphs as traces, and as steps to replay.

@@ -1,0 +1,405 @@
+//! Shared memory of the store-buffer machines: what every byte holds, and which store wrote it.
+//!
+//! The array `m` of Relaxer's figures 3 to 6, by byte, so that accesses of every size may overlap:
+//!
+//! - A store is written to all its bytes at once, and a read takes all its bytes at once. There is no tearing, not
+//!   even of unaligned accesses.
+//! - A read whose bytes come from several stores gets all of them; it is said to read the one that was written
+//!   last, and [`Bytes::parts`] tells the whole story.
+//! - Stores are logged in the order in which they are written. That order, cut into groups of bytes that
+//!   overlapping stores tie together, is the coherence order. Loads tie nothing: they order no stores.
+//!
+//! # Layout
+//!
+//! Blocks of 16 aligned bytes, found through one hash table. An aligned access lies in one block, which is
+//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow.
+
+use crate::Source;
+use fencepost_trace::{Coherence, EventId, Location, Part, Size, Value};
+use rustc_hash::FxHashMap;
+
+/// Bytes in a block.
+const BLOCK: u64 = 16;
+
+/// Memory, and the log of what was written to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bytes {
+    /// Where in `blocks` the block of an address is; the key is the address divided by [`BLOCK`].
+    index: FxHashMap<u64, u32>,
+    /// The entry of `index` that was introduced last.
+    recent: Option<(u64, u32)>,
+    /// The blocks in the order of their introduction.
+    blocks: Vec<Block>,
+    /// Every store in the order in which it was written. Its position, from 1, is its [`Time`].
+    log: Vec<Written>,
+    /// See [`Bytes::parts`].
+    parts: Vec<Part>,
+}
+
+/// How many stores have been written: when a byte was. 0 is the initial write.
+pub(crate) type Time = u32;
+
+/// 16 aligned bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// What they hold, the first byte in the low bits.
+    bytes: u128,
+    /// Which of them are known.
+    known: u16,
+    /// When each was last written.
+    times: [Time; BLOCK as usize],
+}
+
+/// A store that has been written.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    at: Location,
+    event: EventId,
+}
+
+/// The bytes of an access that lie in one block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Which block, counted in the order of introduction.
+    pub block: usize,
+    /// The first byte in the block.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+}
+
+impl Piece {
+    /// The bytes in the block.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
+/// All ones in the low `count` bytes.
+#[inline]
+fn ones(count: u64) -> u128 {
+    if count >= 16 { u128::MAX } else { (1 << (8 * count)) - 1 }
+}
+
+/// The value of `at` when `value`, what it held, is overwritten by a store of `by` to `over`.
+#[inline]
+pub(crate) fn overwrite(at: Location, value: Value, over: Location, by: Value) -> Value {
+    if !at.overlaps(over) {
+        return value;
+    }
+    let mask = ones(over.size.bytes());
+    let (mask, bits) = if over.address >= at.address {
+        let shift = 8 * (over.address - at.address);
+        (mask << shift, (by.0 & mask) << shift)
+    } else {
+        let shift = 8 * (at.address - over.address);
+        (mask >> shift, (by.0 & mask) >> shift)
+    };
+    at.size.truncate(value.0 & !mask | bits)
+}
+
+impl Bytes {
+    /// Forgets everything, keeping allocations.
+    pub fn clear(&mut self) {
+        self.index.clear();
+        self.recent = None;
+        self.blocks.clear();
+        self.log.clear();
+        self.parts.clear();
+    }
+
+    /// Makes the bytes of `at` known; those that are known already stay as they are.
+    #[inline]
+    pub fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
+        let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
+        let inside = at.size.bytes().min(BLOCK - offset);
+        self.introduce_block(key, offset, inside, at, initial);
+        if inside < at.size.bytes() {
+            self.introduce_block(key + 1, 0, at.size.bytes() - inside, at, initial);
+        }
+    }
+
+    #[inline]
+    fn introduce_block(
+        &mut self,
+        key: u64,
+        first: u64,
+        count: u64,
+        at: Location,
+        initial: &mut dyn FnMut(Location) -> Value,
+    ) {
+        let position = match self.recent {
+            Some((recent, position)) if recent == key => position,
+            _ => {
+                let next = self.blocks.len() as u32;
+                let position = *self.index.entry(key).or_insert(next);
+                if position == next {
+                    self.blocks.push(Block::default());
+                }
+                self.recent = Some((key, position));
+                position
+            }
+        };
+        let block = &mut self.blocks[position as usize];
+        let wanted = (((1u32 << count) - 1) << first) as u16;
+        if block.known & wanted == wanted {
+            return;
+        }
+        let whole = Location::new(key.wrapping_mul(BLOCK), Size::B16);
+        let filled = overwrite(whole, Value(block.bytes), at, initial(at));
+        for byte in (first..first + count).filter(|byte| block.known & (1 << byte) == 0) {
+            let mask = 0xff << (8 * byte);
+            block.bytes = block.bytes & !mask | filled.0 & mask;
+        }
+        block.known |= wanted;
+    }
+
+    /// The pieces of an access: two if it crosses from one block into the next.
+    #[inline]
+    pub fn pieces(&self, at: Location) -> (Piece, Option<Piece>) {
+        let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
+        let inside = at.size.bytes().min(BLOCK - offset);
+        let rest = at.size.bytes() - inside;
+        let first = Piece { block: self.position(key), first: offset as usize, count: inside as usize };
+        let second = (rest > 0).then(|| Piece { block: self.position(key + 1), first: 0, count: rest as usize });
+        (first, second)
+    }
+
+    #[inline]
+    fn position(&self, key: u64) -> usize {
+        match self.recent {
+            Some((recent, position)) if recent == key => position as usize,
+            _ => self.index[&key] as usize,
+        }
+    }
+
+    /// What `at` holds, and the last store that wrote to it.
+    #[inline]
+    pub fn read(&self, at: Location) -> Source {
+        let (first, second) = self.pieces(at);
+        let (mut bits, mut newest) = self.read_piece(first);
+        if let Some(second) = second {
+            let (high, time) = self.read_piece(second);
+            bits = bits & ones(first.count as u64) | high << (8 * first.count);
+            newest = newest.max(time);
+        }
+        Source { event: self.writer(newest), value: at.size.truncate(bits) }
+    }
+
+    #[inline]
+    fn read_piece(&self, piece: Piece) -> (u128, Time) {
+        let block = &self.blocks[piece.block];
+        let newest = block.times[piece.range()].iter().copied().max().unwrap_or(0);
+        (block.bytes >> (8 * piece.first), newest)
+    }
+
+    #[inline]
+    fn writer(&self, time: Time) -> EventId {
+        match time {
+            0 => EventId::INIT,
+            _ => self.log[time as usize - 1].event,
+        }
+    }
+
+    /// Writes `value` to all bytes of `at`.
+    #[inline]
+    pub fn write(&mut self, at: Location, value: Value, event: EventId) {
+        self.log.push(Written { at, event });
+        let (first, second) = self.pieces(at);
+        self.write_piece(first, value.0);
+        if let Some(second) = second {
+            self.write_piece(second, value.0 >> (8 * first.count));
+        }
+    }
+
+    #[inline]
+    fn write_piece(&mut self, piece: Piece, bits: u128) {
+        let time = self.time();
+        let block = &mut self.blocks[piece.block];
+        let mask = ones(piece.count as u64);
+        let shift = 8 * piece.first;
+        block.bytes = block.bytes & !(mask << shift) | (bits & mask) << shift;
+        block.times[piece.range()].fill(time);
+    }
+
+    /// How many stores have been written.
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.log.len() as Time
+    }
+
+    /// A read of `at` takes place: from now on [`parts`](Bytes::parts) speaks of it.
+    #[inline]
+    pub fn observe(&mut self, at: Location) {
+        self.observe_one();
+        let (first, second) = self.pieces(at);
+        let times = &self.blocks[first.block].times[first.range()];
+        let uniform = times.iter().all(|time| *time == times[0]);
+        if second.is_some() || !uniform {
+            self.split(first, second);
+        }
+    }
+
+    /// A read takes place whose bytes all come from one store.
+    #[inline]
+    pub fn observe_one(&mut self) {
+        self.parts.clear();
+    }
+
+    /// Fills `parts`, unless all bytes have one writer.
+    #[cold]
+    fn split(&mut self, first: Piece, second: Option<Piece>) {
+        let mut offset = 0;
+        for piece in [Some(first), second].into_iter().flatten() {
+            for byte in piece.range() {
+                let from = self.writer(self.blocks[piece.block].times[byte]);
+                match self.parts.last_mut() {
+                    Some(last) if last.from == from => last.bytes += 1,
+                    _ => self.parts.push(Part { offset, bytes: 1, from }),
+                }
+                offset += 1;
+            }
+        }
+        if self.parts.len() == 1 {
+            self.parts.clear();
+        }
+    }
+
+    /// Where the bytes of the read that took place last came from; empty if from one store.
+    #[inline]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The coherence order: what was written, then what is `pending` in the buffers.
+    pub fn coherence(&self, pending: impl Iterator<Item = (Location, EventId)>) -> Vec<Coherence> {
+        let stores: Vec<_> = self.log.iter().map(|w| (w.at, w.event)).chain(pending).collect();
+        let mut extents: Vec<_> = stores.iter().map(|(at, _)| (at.address, at.end())).collect();
+        extents.sort_unstable();
+        let mut groups: Vec<Coherence> = Vec::new();
+        for (start, end) in extents {
+            match groups.last_mut() {
+                Some(last) if start < last.address + last.bytes => last.bytes = last.bytes.max(end - last.address),
+                _ => groups.push(Coherence { address: start, bytes: end - start, stores: Vec::new() }),
+            }
+        }
+        for (at, event) in stores {
+            let group = groups.partition_point(|group| group.address <= at.address) - 1;
+            groups[group].stores.push(event);
+        }
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn at(address: u64, size: Size) -> Location {
+        Location::new(address, size)
+    }
+
+    fn known(locations: &[Location]) -> Bytes {
+        let mut bytes = Bytes::default();
+        for location in locations {
+            bytes.introduce(*location, &mut |_| Value::ZERO);
+        }
+        bytes
+    }
+
+    #[test]
+    fn bytes_are_introduced_once() {
+        let mut bytes = Bytes::default();
+        bytes.introduce(at(4, Size::B2), &mut |_| Value(0x1122));
+        bytes.introduce(at(4, Size::B2), &mut |_| panic!("the bytes are known"));
+        // only the two bytes on either side are new
+        bytes.introduce(at(3, Size::B4), &mut |_| Value(0xaabb_ccdd));
+        assert_eq!(bytes.read(at(3, Size::B4)), Source { event: EventId::INIT, value: Value(0xaa11_22dd) });
+    }
+
+    #[test]
+    fn a_wide_read_takes_bytes_from_several_stores() {
+        let (word, low, high) = (at(8, Size::B4), at(8, Size::B2), at(10, Size::B2));
+        let mut bytes = known(&[word]);
+        bytes.write(high, Value(0xbbbb), EventId(7));
+        bytes.write(low, Value(0xaaaa), EventId(3));
+        // event 3 was committed last: it is the newest although its number is lower
+        assert_eq!(bytes.read(word), Source { event: EventId(3), value: Value(0xbbbb_aaaa) });
+        bytes.observe(word);
+        let part = |offset, from| Part { offset, bytes: 2, from: EventId(from) };
+        assert_eq!(bytes.parts(), &[part(0, 3), part(2, 7)]);
+        bytes.observe(low);
+        assert_eq!(bytes.parts(), &[]);
+    }
+
+    #[test]
+    fn coherence_is_one_list_per_group_of_overlapping_stores() {
+        let locations = [at(8, Size::B4), at(0, Size::B4), at(4, Size::B4), at(2, Size::B4), at(8, Size::B4)];
+        let mut bytes = known(&locations);
+        for (event, location) in (1..).zip(locations) {
+            bytes.write(location, Value(0), EventId(event));
+        }
+        let pending = [(at(100, Size::B1), EventId(9)), (at(8, Size::B4), EventId(6))];
+        // [0,4) and [4,8) only touch each other, but [2,6) ties them; [8,12) only touches that group
+        let group = |address, bytes, stores: &[u32]| Coherence {
+            address,
+            bytes,
+            stores: stores.iter().map(|e| EventId(*e)).collect(),
+        };
+        assert_eq!(
+            bytes.coherence(pending.into_iter()),
+            [group(0, 8, &[2, 3, 4]), group(8, 4, &[1, 5, 6]), group(100, 1, &[9])]
+        );
+    }
+
+    #[test]
+    fn overwriting_is_by_byte() {
+        let word = at(8, Size::B4);
+        let over = |other, by| overwrite(word, Value(0x4433_2211), other, Value(by));
+        assert_eq!(over(at(9, Size::B2), 0xbbaa), Value(0x44bb_aa11));
+        assert_eq!(over(at(6, Size::B4), 0xddcc_bbaa), Value(0x4433_ddcc));
+        assert_eq!(over(at(11, Size::B8), 0xffee), Value(0xee33_2211));
+        assert_eq!(over(at(0, Size::B16), 0x88776655 << 64), Value(0x8877_6655));
+        assert_eq!(over(at(12, Size::B4), 0xffff), Value(0x4433_2211));
+    }
+
+    /// Against a table of single bytes: every size at every offset, across blocks, in a fixed pseudo-random order.
+    #[test]
+    fn agrees_with_a_table_of_bytes() {
+        const SIZES: [Size; 5] = [Size::B1, Size::B2, Size::B4, Size::B8, Size::B16];
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut bytes = Bytes::default();
+        let mut table: BTreeMap<u64, (u8, EventId)> = BTreeMap::new();
+        for event in 1..20_000 {
+            let location = at(random(64), SIZES[random(5) as usize]);
+            let fresh = random(u64::MAX) as u128 * 0x1_0001_0001_0001_0001;
+            let fresh = location.size.truncate(fresh);
+            bytes.introduce(location, &mut |_| fresh);
+            let each = || (location.address..location.end()).zip(fresh.0.to_le_bytes());
+            for (address, byte) in each() {
+                table.entry(address).or_insert((byte, EventId::INIT));
+            }
+            if random(2) == 0 {
+                bytes.write(location, fresh, EventId(event));
+                table.extend(each().map(|(address, byte)| (address, (byte, EventId(event)))));
+            }
+            let expected: Vec<_> = (location.address..location.end()).map(|address| table[&address]).collect();
+            let mut wide = [0; 16];
+            expected.iter().zip(&mut wide).for_each(|((byte, _), to)| *to = *byte);
+            // events are written in the order of their numbers here
+            let newest = expected.iter().map(|(_, event)| *event).max().unwrap();
+            assert_eq!(bytes.read(location), Source { event: newest, value: Value(u128::from_le_bytes(wide)) });
+            bytes.observe(location);
+            let writers: Vec<_> = match bytes.parts() {
+                [] => vec![newest; expected.len()],
+                parts => parts.iter().flat_map(|p| vec![p.from; p.bytes as usize]).collect(),
+            };
+            assert_eq!(writers, expected.iter().map(|(_, event)| *event).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! SC, TSO and PSO: the edges out of an event.
+//!
+//! Each model is one acyclic relation over events: what it preserves of program order, the order of
+//! barriers, communication between threads (reads-from of another thread, coherence, and reads-before). Preserved
+//! program order is transitive but not a chain, so that the functions below follow a few edges whose
+//! closure is that order; NOTE says where this is not obvious.
+
+use super::Search;
+use crate::graph::{Flags, Graph, Node, NodeData};
+
+/// Coherence with the thread's own accesses to the location (*uniproc*): an access may not stand before
+/// what its thread has already seen. Reads and writes of one thread move forward in coherence order, so the
+/// access before it in program order tells all.
+pub(super) fn floor(graph: &Graph, node: Node) -> u32 {
+    let data = graph.node(node);
+    let earlier = &graph.thread(data.thread)[..data.index as usize];
+    earlier.iter().rev().find(|n| graph.node(**n).place == data.place).map_or(0, |before| graph.position_of(*before))
+}
+
+/// Coherence and reads-before, which all models keep whole: to the next write of the location.
+fn push_next_write(graph: &Graph, node: Node, search: &mut Search) {
+    let place = graph.node(node).place;
+    if let Some(next) = graph.writes(place).get(graph.position_of(node) as usize + 1) {
+        search.push(*next);
+    }
+}
+
+fn push_readers(graph: &Graph, write: Node, own_thread_too: bool, search: &mut Search) {
+    let data = graph.node(write);
+    for read in graph.reads(data.place) {
+        let reader = graph.node(*read);
+        if reader.source == write && (own_thread_too || reader.thread != data.thread) {
+            search.push(*read);
+        }
+    }
+}
+
+fn push_communication(graph: &Graph, node: Node, own_thread_too: bool, search: &mut Search) {
+    let flags = graph.node(node).flags;
+    if flags.has(Flags::FENCE) {
+        return;
+    }
+    push_next_write(graph, node, search);
+    if flags.has(Flags::WRITE) {
+        push_readers(graph, node, own_thread_too, search);
+    }
+}
+
+/// Half of an RMW of the program's; a store to part of a cell is none.
+fn is_rmw(flags: Flags) -> bool {
+    flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES)
+}
+
+/// acyclic(po ∪ rf ∪ mo ∪ rb)
+pub(super) fn sc(graph: &Graph, node: Node, search: &mut Search) {
+    if let Some(next) = graph.next(node) {
+        search.push(next);
+    }
+    push_communication(graph, node, true, search);
+}
+
+/// Everything later in the thread. The next read orders what comes after it, so that the scan ends there.
+fn push_all_later(graph: &Graph, data: &NodeData, search: &mut Search) {
+    for later in &graph.thread(data.thread)[data.index as usize + 1..] {
+        search.push(*later);
+        if graph.node(*later).flags.has(Flags::READ) {
+            break;
+        }
+    }
+}
+
+/// TSO: everything but store → load. RMWs, failed ones too, and seq_cst fences are full barriers, and a
+/// seq_cst store is followed by one.
+pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
+    let data = graph.node(node);
+    let orders_all_later = data.flags.has(Flags::READ)
+        || is_rmw(data.flags)
+        || data.flags.has(Flags::WRITE.with(Flags::SC))
+        || data.flags.has(Flags::FENCE.with(Flags::SC));
+    if orders_all_later {
+        push_all_later(graph, data, search);
+    } else if data.flags.has(Flags::WRITE) {
+        // To the next write or barrier, each of which orders what comes after it.
+        let next = graph.thread(data.thread)[data.index as usize + 1..].iter().find(|later| {
+            let later = graph.node(**later).flags;
+            later.any(Flags::WRITE.with(Flags::FAILED)) || is_rmw(later) || later.has(Flags::FENCE.with(Flags::SC))
+        });
+        if let Some(next) = next {
+            search.push(*next);
+        }
+    }
+    push_communication(graph, node, false, search);
+}
+
+/// PSO: load → anything. Release stores and RMWs come after everything earlier, release fences keep everything
+/// earlier before later stores; seq_cst fences and compare-exchanges are full barriers, and a seq_cst store is followed by one.
+pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
+    let data = graph.node(node);
+    // NOTE: an RMW is performed in memory at once, so that its write half is before whatever its read half is.
+    let orders_all_later = data.flags.has(Flags::READ)
+        || is_rmw(data.flags)
+        || data.flags.has(Flags::WRITE.with(Flags::SC))
+        || data.flags.has(Flags::FENCE.with(Flags::SC));
+    if orders_all_later {
+        push_all_later(graph, data, search);
+    } else if data.flags.has(Flags::WRITE) || data.flags.has(Flags::FENCE.with(Flags::RELEASE)) {
+        let fence = data.flags.has(Flags::FENCE);
+        for later in &graph.thread(data.thread)[data.index as usize + 1..] {
+            let flags = graph.node(*later).flags;
+            // NOTE: what collects everything earlier (a release store, RMW or fence, a full barrier) is before the next one that does,
+            // so that the first is enough.
+            if collects(graph, *later, flags) {
+                search.push(*later);
+                break;
+            }
+            // The read half of a weaker RMW is before its write half, which must wait for earlier epochs.
+            if fence && (flags.has(Flags::WRITE) || is_rmw(flags)) {
+                search.push(*later);
+            }
+        }
+    }
+    push_communication(graph, node, false, search);
+}
+
+/// Does it come after every earlier access of its thread?
+fn collects(graph: &Graph, node: Node, flags: Flags) -> bool {
+    if flags.has(Flags::READ) && is_rmw(flags) {
+        // The order of an RMW's store shows on its write half.
+        return graph.next(node).is_some_and(|write| graph.node(write).flags.has(Flags::RELEASE));
+    }
+    flags.has(Flags::RELEASE) || flags.has(Flags::READ.with(Flags::FAILED).with(Flags::SC))
+}

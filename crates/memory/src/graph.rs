@@ -1,0 +1,675 @@
+//! Execution graphs under construction.
+//!
+//! A graph holds the events of an execution in the order in which they were *added*, which is how
+//! exhaustive exploration thinks of time: each thread's events in program order, for each read the write
+//! it reads from, for each location the coherence order of its writes. It is the only state of an
+//! exploration, so that it is built for three things: adding an event at the end, cutting events off the
+//! end, and copying a part of it.
+//!
+//! An RMW is two events, a read and a write that are both [`Flags::EXCLUSIVE`]; the write comes next after the
+//! read in program order. Event 0 is the initial write of every location.
+//!
+//! With every event come clocks (one slot per thread, counting its events): what precedes it in program
+//! order and reads-from (*porf*), and what happens before it under C/C++20 (*hb*). Both look only
+//! backwards, so that adding events never changes them.
+
+use fencepost_trace::{Access, FenceOrder, Location, ThreadId, Value};
+use std::fmt;
+
+/// An event of a graph: its position in the order of addition. 0 is the initial write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u32);
+
+impl Node {
+    /// The initial write of every location.
+    pub const INIT: Node = Node(0);
+
+    /// The position in tables indexed by event.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+
+/// A location of a graph: a small number, given out by whoever explores.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place(pub u32);
+
+impl Place {
+    /// The place of events that access none.
+    pub const NONE: Place = Place(u32::MAX);
+
+    /// The position in tables indexed by place.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What an event is, as bits: the questions that consistency asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// Reads memory.
+    pub const READ: Flags = Flags(1);
+    /// Writes memory.
+    pub const WRITE: Flags = Flags(1 << 1);
+    /// A fence.
+    pub const FENCE: Flags = Flags(1 << 2);
+    /// One half of an RMW that succeeded.
+    pub const EXCLUSIVE: Flags = Flags(1 << 3);
+    /// A compare-exchange that failed.
+    pub const FAILED: Flags = Flags(1 << 4);
+    /// Acquire or stronger.
+    pub const ACQUIRE: Flags = Flags(1 << 5);
+    /// Release or stronger.
+    pub const RELEASE: Flags = Flags(1 << 6);
+    /// seq_cst.
+    pub const SC: Flags = Flags(1 << 7);
+    /// Not atomic.
+    pub const PLAIN: Flags = Flags(1 << 8);
+    /// A read of a value that its guard does not let through: the thread waits here.
+    pub const BLOCKED: Flags = Flags(1 << 9);
+    /// One half of a store to part of a cell: tied together as an RMW is, but no barrier.
+    pub const WEAVES: Flags = Flags(1 << 10);
+
+    /// Both sets of bits.
+    #[inline]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Are all of these bits set?
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Is one of these bits set?
+    #[inline]
+    pub const fn any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// `other` if `condition` holds.
+    #[inline]
+    pub const fn when(condition: bool, other: Flags) -> Flags {
+        if condition { other } else { Flags(0) }
+    }
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeData {
+    /// Whose event.
+    pub thread: ThreadId,
+    /// Its position among the events of its thread, from 0.
+    pub index: u32,
+    /// What it is.
+    pub flags: Flags,
+    /// What it accesses.
+    pub place: Place,
+    /// What a read got, or a write wrote.
+    pub value: Value,
+    /// What a read reads from.
+    pub source: Node,
+    /// Which of several results a read has.
+    pub variant: u32,
+    /// A write's position in the coherence order of its location; the initial write is at 0.
+    pub position: u32,
+    /// The last release fence of the thread up to here; `INIT` if there is none.
+    pub release_fence: Node,
+    /// The event before it in its thread that does not access its location; `INIT` if there is none.
+    pub previous_elsewhere: Node,
+    /// The program point.
+    pub label: u32,
+    /// The thread's local state when it asked for this (0: unknown).
+    pub digest: u64,
+    /// What the program asked for.
+    pub access: Access,
+}
+
+/// The accesses of one location.
+#[derive(Clone, Debug)]
+struct PlaceData {
+    location: Location,
+    initial: Value,
+    /// In coherence order, the initial write first.
+    writes: Vec<Node>,
+    reads: Vec<Node>,
+    plain: u32,
+}
+
+/// An execution graph. See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    nodes: Vec<NodeData>,
+    threads: Vec<Vec<Node>>,
+    places: Vec<PlaceData>,
+    /// Slots per clock.
+    stride: usize,
+    porf: Vec<u32>,
+    hb: Vec<u32>,
+    /// What an acquire of this write synchronises with.
+    released: Vec<u32>,
+    /// What an acquire fence after this event synchronises with.
+    acquirable: Vec<u32>,
+    /// How many events are not seq_cst accesses or fences.
+    not_sc: u32,
+    /// seq_cst fences, in the order of addition.
+    sc_fences: Vec<Node>,
+}
+
+/// The part of a new event that its creator knows.
+#[derive(Clone, Copy, Debug)]
+pub struct NewNode {
+    /// Whose event.
+    pub thread: ThreadId,
+    /// What it is.
+    pub flags: Flags,
+    /// What it accesses.
+    pub place: Place,
+    /// The program point.
+    pub label: u32,
+    /// The thread's local state.
+    pub digest: u64,
+    /// What the program asked for.
+    pub access: Access,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Graph::new()
+    }
+}
+
+impl Graph {
+    /// The graph of the initial write alone.
+    pub fn new() -> Self {
+        let mut graph = Graph {
+            nodes: Vec::new(),
+            threads: Vec::new(),
+            places: Vec::new(),
+            stride: 4,
+            porf: Vec::new(),
+            hb: Vec::new(),
+            released: Vec::new(),
+            acquirable: Vec::new(),
+            not_sc: 0,
+            sc_fences: Vec::new(),
+        };
+        graph.nodes.push(NodeData {
+            thread: ThreadId(u32::MAX),
+            index: 0,
+            flags: Flags::WRITE,
+            place: Place::NONE,
+            value: Value::ZERO,
+            source: Node::INIT,
+            variant: 0,
+            position: 0,
+            release_fence: Node::INIT,
+            previous_elsewhere: Node::INIT,
+            label: 0,
+            digest: 0,
+            access: Access::Fence { order: FenceOrder::Acquire },
+        });
+        graph.push_clocks();
+        graph
+    }
+
+    fn push_clocks(&mut self) {
+        let length = self.nodes.len() * self.stride;
+        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
+            clocks.resize(length, 0);
+        }
+    }
+
+    /// How many events there are, the initial one included.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Is there nothing but the initial write?
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// The event added last.
+    #[inline]
+    pub fn last(&self) -> Node {
+        Node(self.nodes.len() as u32 - 1)
+    }
+
+    /// An event.
+    #[inline]
+    pub fn node(&self, node: Node) -> &NodeData {
+        &self.nodes[node.index()]
+    }
+
+    /// All events but the initial one, in the order of addition.
+    pub fn nodes(&self) -> impl Iterator<Item = (Node, &NodeData)> {
+        self.nodes.iter().enumerate().skip(1).map(|(i, data)| (Node(i as u32), data))
+    }
+
+    /// A thread's events in program order.
+    #[inline]
+    pub fn thread(&self, thread: ThreadId) -> &[Node] {
+        self.threads.get(thread.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many threads have (or had) events.
+    #[inline]
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// How many locations are known.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The location behind a place.
+    #[inline]
+    pub fn location(&self, place: Place) -> Location {
+        self.places[place.index()].location
+    }
+
+    /// The writes to a place in coherence order, the initial write first.
+    #[inline]
+    pub fn writes(&self, place: Place) -> &[Node] {
+        &self.places[place.index()].writes
+    }
+
+    /// The reads of a place in the order of addition.
+    #[inline]
+    pub fn reads(&self, place: Place) -> &[Node] {
+        &self.places[place.index()].reads
+    }
+
+    /// How many plain accesses a place has.
+    #[inline]
+    pub fn plain_accesses(&self, place: Place) -> u32 {
+        self.places[place.index()].plain
+    }
+
+    /// The value of a place in the end: that of the last write.
+    pub fn final_value(&self, place: Place) -> Value {
+        self.written(place, *self.writes(place).last().expect("the initial write is always there"))
+    }
+
+    /// What `write` put into `place`; the initial write holds another value in each place.
+    #[inline]
+    pub fn written(&self, place: Place, write: Node) -> Value {
+        if write == Node::INIT { self.places[place.index()].initial } else { self.node(write).value }
+    }
+
+    /// Is every event a seq_cst access or fence?
+    #[inline]
+    pub fn all_sc(&self) -> bool {
+        self.not_sc == 0
+    }
+
+    /// The seq_cst fences.
+    #[inline]
+    pub fn sc_fences(&self) -> &[Node] {
+        &self.sc_fences
+    }
+
+    /// The event before `node` in its thread.
+    #[inline]
+    pub fn previous(&self, node: Node) -> Option<Node> {
+        let data = self.node(node);
+        data.index.checked_sub(1).map(|i| self.threads[data.thread.index()][i as usize])
+    }
+
+    /// The event after `node` in its thread.
+    #[inline]
+    pub fn next(&self, node: Node) -> Option<Node> {
+        let data = self.node(node);
+        self.threads.get(data.thread.index())?.get(data.index as usize + 1).copied()
+    }
+
+    /// The write that an access stands for in coherence order: itself, or what it reads.
+    #[inline]
+    pub fn write_of(&self, node: Node) -> Node {
+        let data = self.node(node);
+        if data.flags.has(Flags::READ) { data.source } else { node }
+    }
+
+    /// The position of a write, or of what a read reads, in coherence order.
+    #[inline]
+    pub fn position_of(&self, node: Node) -> u32 {
+        self.node(self.write_of(node)).position
+    }
+
+    #[inline]
+    fn slot(clocks: &[u32], stride: usize, node: Node, thread: ThreadId) -> u32 {
+        if thread.index() < stride { clocks[node.index() * stride + thread.index()] } else { 0 }
+    }
+
+    /// Is `a` before `b` (or the same) in program order and reads-from?
+    #[inline]
+    pub fn porf_le(&self, a: Node, b: Node) -> bool {
+        let data = self.node(a);
+        a == Node::INIT || Self::slot(&self.porf, self.stride, b, data.thread) > data.index
+    }
+
+    /// Does `a` happen before `b` under C/C++20?
+    #[inline]
+    pub fn hb(&self, a: Node, b: Node) -> bool {
+        if a == b {
+            return false;
+        }
+        let data = self.node(a);
+        a == Node::INIT || Self::slot(&self.hb, self.stride, b, data.thread) > data.index
+    }
+
+    /// What happens before `node`, itself included: for each thread how many of its events.
+    pub fn hb_clock(&self, node: Node) -> &[u32] {
+        &self.hb[node.index() * self.stride..(node.index() + 1) * self.stride]
+    }
+
+    /// Makes a location known. Places are numbered in the order of these calls.
+    pub fn add_place(&mut self, location: Location, initial: Value) -> Place {
+        let place = Place(self.places.len() as u32);
+        self.places.push(PlaceData { location, initial, writes: vec![Node::INIT], reads: Vec::new(), plain: 0 });
+        place
+    }
+
+    /// Adds an event at the end. A read reads the last write until [`set_source`](Self::set_source) says otherwise; a
+    /// write stands nowhere in coherence order until [`place_write`](Self::place_write).
+    pub fn add(&mut self, new: NewNode) -> Node {
+        let t = new.thread.index();
+        if t >= self.threads.len() {
+            self.threads.resize(t + 1, Vec::new());
+        }
+        if t >= self.stride {
+            self.widen(t + 1);
+        }
+        let node = Node(self.nodes.len() as u32);
+        let previous = self.threads[t].last().copied();
+        let index = self.threads[t].len() as u32;
+        let release_fence = if new.flags.has(Flags::FENCE.with(Flags::RELEASE)) {
+            node
+        } else {
+            previous.map_or(Node::INIT, |p| self.node(p).release_fence)
+        };
+        let previous_elsewhere = match previous {
+            Some(p) if new.place != Place::NONE && self.node(p).place == new.place => self.node(p).previous_elsewhere,
+            Some(p) => p,
+            None => Node::INIT,
+        };
+        self.nodes.push(NodeData {
+            thread: new.thread,
+            index,
+            flags: new.flags,
+            place: new.place,
+            value: Value::ZERO,
+            source: Node::INIT,
+            variant: 0,
+            position: 0,
+            release_fence,
+            previous_elsewhere,
+            label: new.label,
+            digest: new.digest,
+            access: new.access,
+        });
+        self.threads[t].push(node);
+        self.push_clocks();
+        if new.place != Place::NONE {
+            let place = &mut self.places[new.place.index()];
+            if new.flags.has(Flags::READ) {
+                place.reads.push(node);
+            }
+            place.plain += u32::from(new.flags.has(Flags::PLAIN));
+        }
+        if !new.flags.has(Flags::READ) {
+            self.update_clocks(node);
+        }
+        if !new.flags.has(Flags::SC) {
+            self.not_sc += 1;
+        } else if new.flags.has(Flags::FENCE) {
+            self.sc_fences.push(node);
+        }
+        node
+    }
+
+    /// Lets a read read `source`, with that result. Nothing may come after it in its thread.
+    pub fn set_source(&mut self, read: Node, source: Node, value: Value, variant: u32, flags: Flags) {
+        let was_sc = self.node(read).flags.has(Flags::SC);
+        let data = &mut self.nodes[read.index()];
+        data.source = source;
+        data.value = value;
+        data.variant = variant;
+        data.flags = flags;
+        match (was_sc, flags.has(Flags::SC)) {
+            (true, false) => self.not_sc += 1,
+            (false, true) => self.not_sc -= 1,
+            _ => {}
+        }
+        self.update_clocks(read);
+    }
+
+    /// Says what a write writes.
+    pub fn set_value(&mut self, write: Node, value: Value) {
+        self.nodes[write.index()].value = value;
+    }
+
+    /// Puts a write at `position` in the coherence order of its location.
+    pub fn place_write(&mut self, write: Node, position: u32) {
+        let place = self.node(write).place.index();
+        self.places[place].writes.insert(position as usize, write);
+        self.renumber(place, position);
+    }
+
+    /// Takes a write out of coherence order again.
+    pub fn unplace_write(&mut self, write: Node) {
+        let data = self.node(write);
+        let (place, position) = (data.place.index(), data.position);
+        if position != 0 {
+            self.places[place].writes.remove(position as usize);
+            self.nodes[write.index()].position = 0;
+            self.renumber(place, position);
+        }
+    }
+
+    fn renumber(&mut self, place: usize, from: u32) {
+        for (i, write) in self.places[place].writes.iter().enumerate().skip(from as usize) {
+            self.nodes[write.index()].position = i as u32;
+        }
+    }
+
+    /// Computes the clocks of an event that is the last of its thread.
+    fn update_clocks(&mut self, node: Node) {
+        let stride = self.stride;
+        let data = self.nodes[node.index()];
+        let at = node.index() * stride;
+        match self.previous(node) {
+            Some(previous) => {
+                let from = previous.index() * stride;
+                for clocks in [&mut self.porf, &mut self.hb, &mut self.acquirable] {
+                    clocks.copy_within(from..from + stride, at);
+                }
+            }
+            None => {
+                for clocks in [&mut self.porf, &mut self.hb, &mut self.acquirable] {
+                    clocks[at..at + stride].fill(0);
+                }
+            }
+        }
+        let own = at + data.thread.index();
+        self.porf[own] = data.index + 1;
+        self.hb[own] = data.index + 1;
+        if data.flags.has(Flags::READ) {
+            let from = data.source.index() * stride;
+            join(&mut self.porf, from, at, stride);
+            if !data.flags.has(Flags::PLAIN) {
+                join_from(&mut self.acquirable, &self.released, from, at, stride);
+                if data.flags.has(Flags::ACQUIRE) {
+                    join_from(&mut self.hb, &self.released, from, at, stride);
+                }
+            }
+        } else if data.flags.has(Flags::FENCE) {
+            if data.flags.has(Flags::ACQUIRE) {
+                join_from(&mut self.hb, &self.acquirable, at, at, stride);
+            }
+        } else {
+            self.released[at..at + stride].fill(0);
+            if data.flags.has(Flags::RELEASE) {
+                join_from(&mut self.released, &self.hb, at, at, stride);
+            } else if data.release_fence != Node::INIT && !data.flags.has(Flags::PLAIN) {
+                join_from(&mut self.released, &self.hb, data.release_fence.index() * stride, at, stride);
+            }
+            if data.flags.has(Flags::EXCLUSIVE) {
+                let read = self.previous(node).expect("an exclusive write follows its read");
+                let from = self.node(read).source.index() * stride;
+                join(&mut self.released, from, at, stride);
+            }
+        }
+    }
+
+    /// Makes room for more threads in every clock.
+    fn widen(&mut self, threads: usize) {
+        let (old, new) = (self.stride, threads.next_power_of_two());
+        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
+            let mut wide = vec![0; self.nodes.len() * new];
+            for (from, to) in clocks.chunks_exact(old).zip(wide.chunks_exact_mut(new)) {
+                to[..old].copy_from_slice(from);
+            }
+            *clocks = wide;
+        }
+        self.stride = new;
+    }
+
+    /// Cuts the graph back to its first `length` events, the initial one included.
+    pub fn truncate(&mut self, length: usize) {
+        while self.nodes.len() > length {
+            let node = self.last();
+            let data = self.nodes[node.index()];
+            if data.place != Place::NONE {
+                if data.flags.has(Flags::WRITE) {
+                    self.unplace_write(node);
+                }
+                let place = &mut self.places[data.place.index()];
+                if data.flags.has(Flags::READ) {
+                    debug_assert_eq!(place.reads.last(), Some(&node));
+                    place.reads.pop();
+                }
+                place.plain -= u32::from(data.flags.has(Flags::PLAIN));
+            }
+            if !data.flags.has(Flags::SC) {
+                self.not_sc -= 1;
+            } else if data.flags.has(Flags::FENCE) {
+                self.sc_fences.pop();
+            }
+            self.threads[data.thread.index()].pop();
+            self.nodes.pop();
+        }
+        self.push_clocks();
+    }
+
+    /// Becomes the part of `other` that `keep` says, in the same order, keeping its own allocations.
+    ///
+    /// What is kept must be closed under program order and reads-from, but for `dangling`: that read loses its
+    /// source, and its caller gives it another.
+    pub fn assign_part(&mut self, other: &Graph, keep: impl Fn(Node) -> bool, dangling: Node, names: &mut Vec<Node>) {
+        let stride = other.stride;
+        self.stride = stride;
+        self.nodes.clear();
+        self.not_sc = 0;
+        self.sc_fences.clear();
+        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
+            clocks.clear();
+        }
+        self.threads.iter_mut().for_each(Vec::clear);
+        if self.threads.len() < other.threads.len() {
+            self.threads.resize(other.threads.len(), Vec::new());
+        }
+        while self.places.len() < other.places.len() {
+            let from = &other.places[self.places.len()];
+            self.add_place(from.location, from.initial);
+        }
+        self.places.truncate(other.places.len());
+        for (place, from) in self.places.iter_mut().zip(&other.places) {
+            place.location = from.location;
+            place.initial = from.initial;
+            place.reads.clear();
+            place.plain = 0;
+        }
+        // New names first: a read may come before its source.
+        names.clear();
+        let mut next = 0;
+        for i in 0..other.nodes.len() as u32 {
+            names.push(Node(if i == 0 || keep(Node(i)) { next } else { u32::MAX }));
+            next += u32::from(names[i as usize].0 != u32::MAX);
+        }
+        for (i, data) in other.nodes.iter().enumerate() {
+            let name = names[i];
+            if name.0 == u32::MAX {
+                continue;
+            }
+            let mut data = *data;
+            if i != 0 {
+                data.source = if Node(i as u32) == dangling { Node::INIT } else { names[data.source.index()] };
+                data.release_fence = names[data.release_fence.index()];
+                data.previous_elsewhere = names[data.previous_elsewhere.index()];
+                self.threads[data.thread.index()].push(name);
+                if data.place != Place::NONE {
+                    let place = &mut self.places[data.place.index()];
+                    if data.flags.has(Flags::READ) {
+                        place.reads.push(name);
+                    }
+                    place.plain += u32::from(data.flags.has(Flags::PLAIN));
+                }
+                if !data.flags.has(Flags::SC) {
+                    self.not_sc += 1;
+                } else if data.flags.has(Flags::FENCE) {
+                    self.sc_fences.push(name);
+                }
+            }
+            self.nodes.push(data);
+            let range = i * stride..(i + 1) * stride;
+            self.porf.extend_from_slice(&other.porf[range.clone()]);
+            self.hb.extend_from_slice(&other.hb[range.clone()]);
+            self.released.extend_from_slice(&other.released[range.clone()]);
+            self.acquirable.extend_from_slice(&other.acquirable[range]);
+        }
+        for (place, from) in self.places.iter_mut().zip(&other.places) {
+            place.writes.clear();
+            place.writes.extend(from.writes.iter().map(|w| names[w.index()]).filter(|w| w.0 != u32::MAX));
+        }
+        for place in 0..self.places.len() {
+            self.renumber(place, 1);
+        }
+    }
+
+    /// Becomes a copy of `other`, keeping its own allocations.
+    pub fn assign(&mut self, other: &Graph) {
+        self.assign_part(other, |_| true, Node::INIT, &mut Vec::new());
+    }
+}
+
+/// `clocks[to] |= clocks[from]`, slot by slot.
+#[inline]
+fn join(clocks: &mut [u32], from: usize, to: usize, stride: usize) {
+    for i in 0..stride {
+        clocks[to + i] = clocks[to + i].max(clocks[from + i]);
+    }
+}
+
+/// `into[to] |= other[from]`, slot by slot.
+#[inline]
+fn join_from(into: &mut [u32], other: &[u32], from: usize, to: usize, stride: usize) {
+    for i in 0..stride {
+        into[to + i] = into[to + i].max(other[from + i]);
+    }
+}
