@@ -37,7 +37,7 @@ fn the_frame_of_a_file() {
             "C t\n{}\nP0 () {}",
             "3:9: expected a thread, `locations`, `exists`, `~exists` or `forall`, found the end of the file",
         ),
-        ("C t\n{}\nP0 (int x) {}", "3:10: expected `*` (a parameter is a pointer to a location), found `x`"),
+        ("C t\n{}\nP0 (int x) {}", "3:9: expected `*` (a parameter is a pointer to a location), found `x`"),
         ("C t\n{}\nP0 (int** x) {}", "3:9: unsupported: pointers to pointers"),
         ("C t\n{}\nP0 (foo* x) {}", "3:5: expected a parameter's integer type, found `foo`"),
         ("C t\n{}\nP0 (int* x, int* x) {} exists true", "3:18: `x` is a parameter already"),

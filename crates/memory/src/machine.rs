@@ -84,6 +84,13 @@ pub trait Machine {
     /// Makes one buffered store visible.
     fn commit(&mut self, commit: Commit);
 
+    /// Is `step` the thread's own affair, so that no other thread can tell when it happens? A store into an unbounded buffer
+    /// is. Enumeration need not branch there.
+    fn is_local(&self, step: &Step) -> bool {
+        let _ = step;
+        false
+    }
+
     /// What happens before `thread`'s next event: for each thread, how many of its events (commits not
     /// counted). `None` for models without a happens-before of their own.
     fn clock(&self, thread: ThreadId) -> Option<&VectorClock>;

@@ -106,7 +106,6 @@ pub struct C11 {
     used_places: usize,
     names: FxHashMap<Location, usize>,
     cells: Vec<MixedCell>,
-    /// Some place was accessed with another extent than before, so that names alone do not find overlaps.
     /// For each seq_cst fence executed: everything that happens before it or an earlier one.
     fences: Vec<VectorClock>,
     used_fences: usize,

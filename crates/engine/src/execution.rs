@@ -1,0 +1,491 @@
+//! One execution: threads and store buffers take steps until nobody can.
+//!
+//! The execution is a state machine that never calls the program. Whoever owns the program asks it what to do
+//! ([`Execution::advance`]) and does it: resume this thread with that reply, and hand over what it asks for next
+//! ([`Execution::submit`]). So the same engine runs programs whose threads it resumes one by one ([`run`](crate::run)), and
+//! programs that call it from their own stacks.
+
+use crate::effect::{Effect, effect, variants};
+use crate::lowering::{Lowering, Stage};
+use crate::races::{Race, RaceDetector};
+use crate::strategy::{Actor, Pending, Strategy};
+use crate::waitset::WaitSets;
+use fencepost_memory::{Commit, Machine, Read, Source, Step};
+use fencepost_trace::{
+    Access, Event, EventId, EventKind, FenceOrder, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome,
+    Part, Reply, StoreOrder, ThreadId, Trace, Value,
+};
+
+/// What the owner of the program does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Resume this thread with this reply, and submit what it asks for.
+    Resume(ThreadId, Reply),
+    /// Nothing: the execution is over.
+    End(Outcome),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Runs, or is to be resumed.
+    Running,
+    /// Has asked for something.
+    Waiting,
+    Done,
+}
+
+#[derive(Clone, Debug)]
+struct ThreadRun {
+    lowering: Lowering,
+    state: State,
+    label: u32,
+}
+
+/// What is kept of an event while the execution runs.
+#[derive(Clone, Debug)]
+struct Record {
+    thread: ThreadId,
+    label: u32,
+    kind: EventKind,
+    /// Where its clock ends in the list of all clocks; it starts where the one before ends.
+    clock_end: usize,
+}
+
+/// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
+#[derive(Clone, Debug, Default)]
+pub struct Execution<M> {
+    machine: M,
+    limits: Limits,
+    threads: Vec<ThreadRun>,
+    sets: WaitSets,
+    records: Vec<Record>,
+    clocks: Vec<u32>,
+    choices: Vec<u32>,
+    steps: u64,
+    outcome: Option<Outcome>,
+    detector: RaceDetector,
+    races: Vec<Race>,
+    // Working memory, kept between steps.
+    actors: Vec<Actor>,
+    sources: Vec<Source>,
+    commits: Vec<Commit>,
+}
+
+impl<M: Machine> Execution<M> {
+    /// An execution on this machine.
+    pub fn new(machine: M) -> Self {
+        Execution {
+            machine,
+            limits: Limits::default(),
+            threads: Vec::new(),
+            sets: WaitSets::default(),
+            records: Vec::new(),
+            clocks: Vec::new(),
+            choices: Vec::new(),
+            steps: 0,
+            outcome: None,
+            detector: RaceDetector::default(),
+            races: Vec::new(),
+            actors: Vec::new(),
+            sources: Vec::new(),
+            commits: Vec::new(),
+        }
+    }
+
+    /// Starts over, with `threads` threads that exist from the start.
+    pub fn begin(&mut self, threads: u32, limits: Limits) {
+        self.machine.reset();
+        self.limits = limits;
+        self.threads.clear();
+        for t in 0..threads {
+            self.add_thread(ThreadId(t), false);
+        }
+        self.sets = WaitSets::default();
+        self.records.clear();
+        self.clocks.clear();
+        self.choices.clear();
+        self.steps = 0;
+        self.outcome = None;
+        self.detector.reset();
+        self.races.clear();
+    }
+
+    fn add_thread(&mut self, thread: ThreadId, spawned: bool) {
+        let lowering = Lowering::start(thread, spawned, M::MODEL.is_hardware());
+        // A spawned thread first takes its creator's go-ahead.
+        let state = if spawned { State::Waiting } else { State::Running };
+        self.threads.push(ThreadRun { lowering, state, label: 0 });
+    }
+
+    /// What `thread` asks for, at the program point `label`.
+    pub fn submit(&mut self, thread: ThreadId, op: Op, label: u32) {
+        let next = ThreadId(self.threads.len() as u32);
+        let run = &mut self.threads[thread.index()];
+        run.lowering.begin(op, || next);
+        run.label = label;
+        run.state = State::Waiting;
+    }
+
+    /// Takes steps until the program has to do something. `initial` tells what memory holds in the beginning.
+    pub fn advance(&mut self, strategy: &mut impl Strategy, initial: &mut dyn FnMut(Location) -> Value) -> Next {
+        loop {
+            if let Some(outcome) = &self.outcome {
+                return Next::End(outcome.clone());
+            }
+            match self.settle() {
+                Some(next) => return next,
+                None if self.outcome.is_some() => continue,
+                None => {}
+            }
+            self.find_actors(initial);
+            if self.actors.is_empty() {
+                self.outcome = Some(self.final_outcome());
+                continue;
+            }
+            if self.steps == self.limits.max_steps {
+                self.outcome = Some(Outcome::StepLimit);
+                continue;
+            }
+            self.steps += 1;
+            match self.choose_actor(strategy) {
+                Actor::Buffer(commit) => self.commit(commit),
+                Actor::Thread(thread) => self.take_step(thread, strategy, initial),
+            }
+        }
+    }
+
+    /// Finds a thread that is to be resumed, and ends those that are done.
+    fn settle(&mut self) -> Option<Next> {
+        for t in 0..self.threads.len() {
+            let run = &mut self.threads[t];
+            let thread = ThreadId(t as u32);
+            match run.state {
+                State::Done => {}
+                State::Running | State::Waiting => match run.lowering.stage() {
+                    Stage::Done(reply) => {
+                        run.state = State::Running;
+                        return Some(Next::Resume(thread, reply));
+                    }
+                    Stage::Exit => run.state = State::Done,
+                    Stage::Fail(failure) => {
+                        self.outcome = Some(Outcome::Failed { thread, failure });
+                        return None;
+                    }
+                    Stage::Access(_) | Stage::Yield => {}
+                },
+            }
+        }
+        None
+    }
+
+    fn find_actors(&mut self, initial: &mut dyn FnMut(Location) -> Value) {
+        self.actors.clear();
+        for t in 0..self.threads.len() {
+            if self.threads[t].state != State::Waiting {
+                continue;
+            }
+            let thread = ThreadId(t as u32);
+            let enabled = match self.threads[t].lowering.stage() {
+                Stage::Access(access) if access.guard() != Guard::Any => {
+                    self.find_sources(thread, &access, initial);
+                    !self.sources.is_empty()
+                }
+                _ => true,
+            };
+            if enabled {
+                self.actors.push(Actor::Thread(thread));
+            }
+        }
+        self.commits.clear();
+        self.machine.commits(&mut self.commits);
+        self.actors.extend(self.commits.iter().map(|c| Actor::Buffer(*c)));
+    }
+
+    fn choose_actor(&mut self, strategy: &mut impl Strategy) -> Actor {
+        if let [only] = self.actors[..] {
+            return only;
+        }
+        let (threads, machine) = (&self.threads, &self.machine);
+        let pending = |thread: ThreadId| {
+            let run = &threads[thread.index()];
+            let access = match run.lowering.stage() {
+                Stage::Access(access) => Some(access),
+                _ => None,
+            };
+            let local = access.is_none_or(|a| local_step(&a).is_some_and(|step| machine.is_local(&step)));
+            Pending { access, label: run.label, local }
+        };
+        let choice = strategy.actor(&self.actors, &pending) % self.actors.len();
+        self.choices.push(choice as u32);
+        self.actors[choice]
+    }
+
+    fn choose_source(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> Source {
+        if let [only] = self.sources[..] {
+            return only;
+        }
+        let choice = strategy.source(thread, &self.sources) % self.sources.len();
+        self.choices.push(choice as u32);
+        self.sources[choice]
+    }
+
+    fn choose_variant(&mut self, thread: ThreadId, ways: u32, strategy: &mut impl Strategy) -> u32 {
+        if ways == 1 {
+            return 0;
+        }
+        let choice = strategy.variant(thread, ways) % ways;
+        self.choices.push(choice);
+        choice
+    }
+
+    /// The stores that an access may read and that its guard lets through.
+    fn find_sources(&mut self, thread: ThreadId, access: &Access, initial: &mut dyn FnMut(Location) -> Value) {
+        self.sources.clear();
+        let (at, order, exclusive) = match *access {
+            Access::Load { at, order, .. } => (at, order, false),
+            Access::Rmw { at, order, .. } => (at, order.load(), true),
+            Access::CompareExchange { at, expected, success, failure, weak, guard } => {
+                return self.find_exchange_sources(thread, at, expected, success.load(), failure, weak, guard, initial);
+            }
+            Access::Store { .. } | Access::Fence { .. } => return,
+        };
+        self.machine.introduce(at, initial);
+        self.machine.sources(thread, Read { at, order, exclusive }, &mut self.sources);
+        let (sets, guard) = (&self.sets, access.guard());
+        self.sources.retain(|s| sets.passes(guard, s.value));
+    }
+
+    /// A compare-exchange reads as an RMW what makes it succeed, and as a load with its failure order everything else.
+    #[allow(clippy::too_many_arguments)]
+    fn find_exchange_sources(
+        &mut self,
+        thread: ThreadId,
+        at: Location,
+        expected: Value,
+        success: LoadOrder,
+        failure: LoadOrder,
+        weak: bool,
+        guard: Guard,
+        initial: &mut dyn FnMut(Location) -> Value,
+    ) {
+        self.machine.introduce(at, initial);
+        self.machine.sources(thread, Read { at, order: failure, exclusive: false }, &mut self.sources);
+        // A weak one may fail on `expected` too: then it only reads.
+        let sets = &self.sets;
+        self.sources.retain(|s| (weak || s.value != expected) && sets.passes(guard, s.value));
+        let failing = self.sources.len();
+        self.machine.sources(thread, Read { at, order: success, exclusive: true }, &mut self.sources);
+        let mut kept = failing;
+        for i in failing..self.sources.len() {
+            let source = self.sources[i];
+            let already = self.sources[..failing].contains(&source);
+            if source.value == expected && sets.passes(guard, source.value) && !already {
+                self.sources[kept] = source;
+                kept += 1;
+            }
+        }
+        self.sources.truncate(kept);
+    }
+
+    /// Can a weak compare-exchange succeed on this source, and can it fail?
+    fn exchange_ways(&mut self, thread: ThreadId, access: &Access, source: Source) -> (bool, bool) {
+        let Access::CompareExchange { at, success, failure, .. } = *access else { return (true, false) };
+        let mut found = Vec::new();
+        self.machine.sources(thread, Read { at, order: success.load(), exclusive: true }, &mut found);
+        let succeeds = found.contains(&source);
+        found.clear();
+        self.machine.sources(thread, Read { at, order: failure, exclusive: false }, &mut found);
+        (succeeds, found.contains(&source))
+    }
+
+    fn take_step(
+        &mut self,
+        thread: ThreadId,
+        strategy: &mut impl Strategy,
+        initial: &mut dyn FnMut(Location) -> Value,
+    ) {
+        let access = match self.threads[thread.index()].lowering.stage() {
+            Stage::Access(access) => access,
+            Stage::Yield => return self.threads[thread.index()].lowering.performed(Reply::NONE),
+            stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
+        };
+        let (step, source, reply) = match access {
+            Access::Fence { order } => (Step::Fence { order }, None, Reply::NONE),
+            Access::Store { at, order, value } => {
+                self.machine.introduce(at, initial);
+                (Step::Store { at, order, value }, None, Reply::NONE)
+            }
+            _ => {
+                self.find_sources(thread, &access, initial);
+                let source = self.choose_source(thread, strategy);
+                let variant = self.choose_result(thread, &access, source, strategy);
+                let (step, reply) = self.decide(&access, source, variant);
+                (step, Some(source), reply)
+            }
+        };
+        self.perform(thread, &step, source);
+        let run = &mut self.threads[thread.index()];
+        run.lowering.performed(reply);
+        if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
+            let child = run.lowering.child();
+            self.add_thread(child, true);
+        }
+    }
+
+    fn choose_result(&mut self, thread: ThreadId, access: &Access, source: Source, strategy: &mut impl Strategy) -> u32 {
+        let ways = variants(access, source.value, &self.sets);
+        if ways > 1 && matches!(access, Access::CompareExchange { .. }) {
+            match self.exchange_ways(thread, access, source) {
+                (true, false) => return 0,
+                (false, _) => return 1,
+                (true, true) => {
+                    let variant = self.choose_variant(thread, ways, strategy);
+                    // The machine remembers what it offered last: it must be the half that is taken.
+                    self.offer_again(thread, access, variant == 0);
+                    return variant;
+                }
+            }
+        }
+        if let Access::CompareExchange { expected, .. } = access {
+            self.offer_again(thread, access, source.value == *expected);
+        }
+        self.choose_variant(thread, ways, strategy)
+    }
+
+    fn offer_again(&mut self, thread: ThreadId, access: &Access, succeeds: bool) {
+        if let Access::CompareExchange { at, success, failure, .. } = *access {
+            let order = if succeeds { success.load() } else { failure };
+            let mut offered = std::mem::take(&mut self.sources);
+            offered.clear();
+            self.machine.sources(thread, Read { at, order, exclusive: succeeds }, &mut offered);
+            self.sources = offered;
+        }
+    }
+
+    fn decide(&mut self, access: &Access, source: Source, variant: u32) -> (Step, Reply) {
+        let at = access.location().expect("a read has a location");
+        match effect(access, source.value, variant, &mut self.sets) {
+            Effect::Load { order, failed_rmw, reply } => (Step::Load { at, order, failed_rmw }, reply),
+            Effect::Rmw { order, written, reply } => (Step::Rmw { at, order, written }, reply),
+            Effect::Blocked => unreachable!("internal error: a blocked access was chosen"),
+        }
+    }
+
+    fn perform(&mut self, thread: ThreadId, step: &Step, source: Option<Source>) {
+        self.commits.clear();
+        self.machine.required(thread, step, &mut self.commits);
+        let required = std::mem::take(&mut self.commits);
+        for commit in &required {
+            self.commit(*commit);
+        }
+        self.commits = required;
+        let event = EventId(self.records.len() as u32 + 1);
+        self.machine.perform(event, thread, step, source);
+        let parts = self.machine.parts().to_vec();
+        let label = self.threads[thread.index()].label;
+        self.record(thread, label, kind_of(step, source, parts));
+        if M::MODEL == Model::C11 {
+            self.watch(event, thread, step);
+        }
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        self.machine.commit(commit);
+        let label = self.records[commit.store.index() - 1].label;
+        self.record(commit.thread, label, EventKind::Commit { store: commit.store });
+    }
+
+    fn record(&mut self, thread: ThreadId, label: u32, kind: EventKind) {
+        if let Some(clock) = self.machine.clock(thread) {
+            self.clocks.extend_from_slice(clock.slots());
+        }
+        self.records.push(Record { thread, label, kind, clock_end: self.clocks.len() });
+    }
+
+    /// Shows the access to the race detector.
+    fn watch(&mut self, event: EventId, thread: ThreadId, step: &Step) {
+        let (at, write, plain) = match *step {
+            Step::Load { at, order, .. } => (at, false, order == LoadOrder::Plain),
+            Step::Store { at, order, .. } => (at, true, order == StoreOrder::Plain),
+            Step::Rmw { at, .. } => (at, true, false),
+            Step::Fence { .. } => return,
+        };
+        if let Some(clock) = self.machine.clock(thread) {
+            self.races.extend(self.detector.access(event, thread, at, write, plain, clock));
+        }
+    }
+
+    fn final_outcome(&self) -> Outcome {
+        let blocked: Vec<ThreadId> = (0..self.threads.len() as u32)
+            .map(ThreadId)
+            .filter(|t| self.threads[t.index()].state != State::Done)
+            .collect();
+        if blocked.is_empty() { Outcome::Finished } else { Outcome::Deadlock { blocked } }
+    }
+
+    /// The answers so far.
+    pub fn choices(&self) -> &[u32] {
+        &self.choices
+    }
+
+    /// The races so far.
+    pub fn races(&self) -> &[Race] {
+        &self.races
+    }
+
+    /// How many steps were taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The trace of the execution; `describe` tells what a label stands for.
+    pub fn trace(&self, describe: impl Fn(u32) -> Label) -> Trace {
+        let mut labels: Vec<u32> = self.records.iter().map(|r| r.label).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        let mut clock_start = 0;
+        let events = self.records.iter().enumerate().map(|(i, record)| {
+            let clock = self.clocks[clock_start..record.clock_end].to_vec();
+            clock_start = record.clock_end;
+            Event {
+                id: EventId(i as u32 + 1),
+                thread: record.thread,
+                label: labels.binary_search(&record.label).expect("every label is in the list") as u32,
+                kind: record.kind.clone(),
+                clock,
+            }
+        });
+        Trace {
+            model: M::MODEL,
+            outcome: self.outcome.clone().unwrap_or(Outcome::StepLimit),
+            threads: self.threads.len() as u32,
+            events: events.collect(),
+            coherence: self.machine.coherence(),
+            labels: labels.iter().map(|l| describe(*l)).collect(),
+            choices: self.choices.clone(),
+        }
+    }
+}
+
+/// Stores and fences as the machine will see them; reads are never local.
+fn local_step(access: &Access) -> Option<Step> {
+    match *access {
+        Access::Store { at, order, value } => Some(Step::Store { at, order, value }),
+        Access::Fence { order } => Some(Step::Fence { order }),
+        _ => None,
+    }
+}
+
+fn kind_of(step: &Step, source: Option<Source>, parts: Vec<Part>) -> EventKind {
+    let read = source.unwrap_or(Source { event: EventId::INIT, value: Value::ZERO });
+    match *step {
+        Step::Load { at, order, failed_rmw } => {
+            EventKind::Load { at, order, value: read.value, from: read.event, parts, failed_rmw }
+        }
+        Step::Store { at, order, value } => EventKind::Store { at, order, value },
+        Step::Rmw { at, order, written } => {
+            EventKind::Rmw { at, order, read: read.value, written, from: read.event, parts }
+        }
+        Step::Fence { order } => EventKind::Fence { order: FenceOrder::clone(&order) },
+    }
+}
