@@ -12,7 +12,7 @@ use crate::strategy::{Actor, Pending, Strategy};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
 use fencepost_trace::{
-    Access, Event, EventId, EventKind, FenceOrder, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome,
+    Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome,
     Part, Reply, StoreOrder, ThreadId, Trace, Value,
 };
 
@@ -68,6 +68,7 @@ pub struct Execution<M> {
     // Working memory, kept between steps.
     actors: Vec<Actor>,
     sources: Vec<Source>,
+    failing: usize,
     commits: Vec<Commit>,
 }
 
@@ -88,6 +89,7 @@ impl<M: Machine> Execution<M> {
             races: Vec::new(),
             actors: Vec::new(),
             sources: Vec::new(),
+            failing: 0,
             commits: Vec::new(),
         }
     }
@@ -220,13 +222,13 @@ impl<M: Machine> Execution<M> {
         self.actors[choice]
     }
 
-    fn choose_source(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> Source {
-        if let [only] = self.sources[..] {
-            return only;
+    fn choose_source(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> usize {
+        if self.sources.len() == 1 {
+            return 0;
         }
         let choice = strategy.source(thread, &self.sources) % self.sources.len();
         self.choices.push(choice as u32);
-        self.sources[choice]
+        choice
     }
 
     fn choose_variant(&mut self, thread: ThreadId, ways: u32, strategy: &mut impl Strategy) -> u32 {
@@ -238,64 +240,43 @@ impl<M: Machine> Execution<M> {
         choice
     }
 
-    /// The stores that an access may read and that its guard lets through.
+    /// The stores that an access may read and that its guard lets through. Of a compare-exchange, the first
+    /// `failing` are those on which it fails; a weak one may have the same store in both parts.
     fn find_sources(&mut self, thread: ThreadId, access: &Access, initial: &mut dyn FnMut(Location) -> Value) {
         self.sources.clear();
-        let (at, order, exclusive) = match *access {
-            Access::Load { at, order, .. } => (at, order, false),
-            Access::Rmw { at, order, .. } => (at, order.load(), true),
-            Access::CompareExchange { at, expected, success, failure, weak, guard } => {
-                return self.find_exchange_sources(thread, at, expected, success.load(), failure, weak, guard, initial);
-            }
-            Access::Store { .. } | Access::Fence { .. } => return,
-        };
-        self.machine.introduce(at, initial);
-        self.machine.sources(thread, Read { at, order, exclusive }, &mut self.sources);
+        self.failing = 0;
         let (sets, guard) = (&self.sets, access.guard());
-        self.sources.retain(|s| sets.passes(guard, s.value));
-    }
-
-    /// A compare-exchange reads as an RMW what makes it succeed, and as a load with its failure order everything else.
-    #[allow(clippy::too_many_arguments)]
-    fn find_exchange_sources(
-        &mut self,
-        thread: ThreadId,
-        at: Location,
-        expected: Value,
-        success: LoadOrder,
-        failure: LoadOrder,
-        weak: bool,
-        guard: Guard,
-        initial: &mut dyn FnMut(Location) -> Value,
-    ) {
-        self.machine.introduce(at, initial);
-        self.machine.sources(thread, Read { at, order: failure, exclusive: false }, &mut self.sources);
-        // A weak one may fail on `expected` too: then it only reads.
-        let sets = &self.sets;
-        self.sources.retain(|s| (weak || s.value != expected) && sets.passes(guard, s.value));
-        let failing = self.sources.len();
-        self.machine.sources(thread, Read { at, order: success, exclusive: true }, &mut self.sources);
-        let mut kept = failing;
-        for i in failing..self.sources.len() {
-            let source = self.sources[i];
-            let already = self.sources[..failing].contains(&source);
-            if source.value == expected && sets.passes(guard, source.value) && !already {
-                self.sources[kept] = source;
-                kept += 1;
+        match *access {
+            Access::Store { .. } | Access::Fence { .. } => {}
+            Access::Load { at, order, .. } => {
+                self.machine.introduce(at, initial);
+                self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
+                self.sources.retain(|s| sets.passes(guard, s.value));
+            }
+            Access::Rmw { at, order, .. } => {
+                self.machine.introduce(at, initial);
+                self.machine.sources(thread, Read { at, order: order.load(), exclusive: true }, &mut self.sources);
+                self.sources.retain(|s| sets.passes(guard, s.value));
+            }
+            Access::CompareExchange { at, expected, success, failure, weak, .. } => {
+                self.machine.introduce(at, initial);
+                // In hardware a seq_cst compare-exchange looks at memory itself, even if it then fails.
+                let exclusive = M::MODEL.is_hardware() && failure == LoadOrder::SeqCst;
+                self.machine.sources(thread, Read { at, order: failure, exclusive }, &mut self.sources);
+                self.sources.retain(|s| (weak || s.value != expected) && sets.passes(guard, s.value));
+                self.failing = self.sources.len();
+                self.machine.sources(thread, Read { at, order: success.load(), exclusive: true }, &mut self.sources);
+                let mut kept = self.failing;
+                for i in self.failing..self.sources.len() {
+                    let source = self.sources[i];
+                    if source.value == expected && sets.passes(guard, source.value) {
+                        self.sources[kept] = source;
+                        kept += 1;
+                    }
+                }
+                self.sources.truncate(kept);
             }
         }
-        self.sources.truncate(kept);
-    }
-
-    /// Can a weak compare-exchange succeed on this source, and can it fail?
-    fn exchange_ways(&mut self, thread: ThreadId, access: &Access, source: Source) -> (bool, bool) {
-        let Access::CompareExchange { at, success, failure, .. } = *access else { return (true, false) };
-        let mut found = Vec::new();
-        self.machine.sources(thread, Read { at, order: success.load(), exclusive: true }, &mut found);
-        let succeeds = found.contains(&source);
-        found.clear();
-        self.machine.sources(thread, Read { at, order: failure, exclusive: false }, &mut found);
-        (succeeds, found.contains(&source))
     }
 
     fn take_step(
@@ -317,8 +298,12 @@ impl<M: Machine> Execution<M> {
             }
             _ => {
                 self.find_sources(thread, &access, initial);
-                let source = self.choose_source(thread, strategy);
-                let variant = self.choose_result(thread, &access, source, strategy);
+                let choice = self.choose_source(thread, strategy);
+                let source = self.sources[choice];
+                let variant = match access {
+                    Access::CompareExchange { .. } => u32::from(choice < self.failing),
+                    _ => self.choose_variant(thread, variants(&access, source.value, &self.sets), strategy),
+                };
                 let (step, reply) = self.decide(&access, source, variant);
                 (step, Some(source), reply)
             }
@@ -329,36 +314,6 @@ impl<M: Machine> Execution<M> {
         if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
             let child = run.lowering.child();
             self.add_thread(child, true);
-        }
-    }
-
-    fn choose_result(&mut self, thread: ThreadId, access: &Access, source: Source, strategy: &mut impl Strategy) -> u32 {
-        let ways = variants(access, source.value, &self.sets);
-        if ways > 1 && matches!(access, Access::CompareExchange { .. }) {
-            match self.exchange_ways(thread, access, source) {
-                (true, false) => return 0,
-                (false, _) => return 1,
-                (true, true) => {
-                    let variant = self.choose_variant(thread, ways, strategy);
-                    // The machine remembers what it offered last: it must be the half that is taken.
-                    self.offer_again(thread, access, variant == 0);
-                    return variant;
-                }
-            }
-        }
-        if let Access::CompareExchange { expected, .. } = access {
-            self.offer_again(thread, access, source.value == *expected);
-        }
-        self.choose_variant(thread, ways, strategy)
-    }
-
-    fn offer_again(&mut self, thread: ThreadId, access: &Access, succeeds: bool) {
-        if let Access::CompareExchange { at, success, failure, .. } = *access {
-            let order = if succeeds { success.load() } else { failure };
-            let mut offered = std::mem::take(&mut self.sources);
-            offered.clear();
-            self.machine.sources(thread, Read { at, order, exclusive: succeeds }, &mut offered);
-            self.sources = offered;
         }
     }
 
@@ -486,6 +441,6 @@ fn kind_of(step: &Step, source: Option<Source>, parts: Vec<Part>) -> EventKind {
         Step::Rmw { at, order, written } => {
             EventKind::Rmw { at, order, read: read.value, written, from: read.event, parts }
         }
-        Step::Fence { order } => EventKind::Fence { order: FenceOrder::clone(&order) },
+        Step::Fence { order } => EventKind::Fence { order },
     }
 }

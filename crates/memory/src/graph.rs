@@ -445,17 +445,15 @@ impl Graph {
 
     /// Lets a read read `source`, with that result. Nothing may come after it in its thread.
     pub fn set_source(&mut self, read: Node, source: Node, value: Value, variant: u32, flags: Flags) {
-        let was_sc = self.node(read).flags.has(Flags::SC);
+        let before = self.node(read).flags;
         let data = &mut self.nodes[read.index()];
         data.source = source;
         data.value = value;
         data.variant = variant;
         data.flags = flags;
-        match (was_sc, flags.has(Flags::SC)) {
-            (true, false) => self.not_sc += 1,
-            (false, true) => self.not_sc -= 1,
-            _ => {}
-        }
+        let place = &mut self.places[data.place.index()];
+        place.plain = place.plain + u32::from(flags.has(Flags::PLAIN)) - u32::from(before.has(Flags::PLAIN));
+        self.not_sc = self.not_sc + u32::from(before.has(Flags::SC)) - u32::from(flags.has(Flags::SC));
         self.update_clocks(read);
     }
 

@@ -293,6 +293,15 @@ impl Machine for Pslo {
     }
 
     #[inline]
+    fn is_local(&self, step: &Step) -> bool {
+        // An acquire fence resets histories to now, and what is now depends on the others.
+        match *step {
+            Step::Fence { order } => order == fencepost_trace::FenceOrder::Release,
+            _ => self.pso.is_local(step),
+        }
+    }
+
+    #[inline]
     fn clock(&self, _: ThreadId) -> Option<&VectorClock> {
         None
     }

@@ -236,6 +236,15 @@ impl Machine for Pso {
     }
 
     #[inline]
+    fn is_local(&self, step: &Step) -> bool {
+        match *step {
+            Step::Store { order, .. } => self.bound.is_none() && !self.is_direct(order),
+            Step::Fence { order } => order != FenceOrder::SeqCst,
+            _ => false,
+        }
+    }
+
+    #[inline]
     fn clock(&self, _: ThreadId) -> Option<&VectorClock> {
         None
     }

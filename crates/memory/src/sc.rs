@@ -68,6 +68,11 @@ impl Machine for Sc {
     }
 
     #[inline]
+    fn is_local(&self, step: &Step) -> bool {
+        matches!(step, Step::Fence { .. })
+    }
+
+    #[inline]
     fn clock(&self, _: ThreadId) -> Option<&VectorClock> {
         None
     }

@@ -37,10 +37,10 @@ pub trait Strategy {
     /// Which actor goes next. `pending` tells what a thread among them wants to do.
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(ThreadId) -> Pending) -> usize;
 
-    /// Which store a load of `thread` reads.
+    /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for failing on it,
+    /// then for succeeding.
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize;
 
-    /// Which of several results an operation of `thread` has: the waiter that is woken, or whether a weak compare-exchange
-    /// fails for no reason (1).
+    /// Which of several results an operation of `thread` has: the waiter that is woken.
     fn variant(&mut self, thread: ThreadId, ways: u32) -> u32;
 }

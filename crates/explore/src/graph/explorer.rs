@@ -178,7 +178,6 @@ pub struct Explorer<T> {
     contexts: Vec<Context>,
     pool: Vec<Context>,
     renaming: Vec<Node>,
-    error: Option<ExploreError>,
 }
 
 /// Whether a run of the program came to an end that is to be reported.
@@ -208,7 +207,6 @@ impl<T: Threads> Explorer<T> {
             contexts: Vec::new(),
             pool: Vec::new(),
             renaming: Vec::new(),
-            error: None,
         })
     }
 

@@ -34,7 +34,7 @@ mod mo;
 use crate::{Commit, Machine, Read, Source, Step};
 use cell::MixedCell;
 use fencepost_trace::{
-    Coherence, EventId, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value, VectorClock,
+    Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value, VectorClock,
 };
 use mo::{MoGraph, StoreId};
 use rustc_hash::FxHashMap;
@@ -112,8 +112,6 @@ pub struct C11 {
     /// The stores that the access at hand must come after.
     prior: Vec<StoreId>,
     parts: Vec<Part>,
-    /// The sources of the last question, by event.
-    offered: Vec<(EventId, StoreId)>,
 }
 
 /// The last access of a thread up to a time, out of those that `is` says.
@@ -247,14 +245,14 @@ impl C11 {
         self.remember(thread, place, store, true);
     }
 
-    fn fence(&mut self, thread: ThreadId, order: fencepost_trace::FenceOrder) {
+    fn fence(&mut self, thread: ThreadId, order: FenceOrder) {
         self.tick(thread);
         let state = &mut self.threads[thread.index()];
         if order.acquires() {
             let Thread { now, acquirable, .. } = state;
             now.join(acquirable);
         }
-        if order == fencepost_trace::FenceOrder::SeqCst {
+        if order == FenceOrder::SeqCst {
             let rank = self.used_fences;
             if rank == self.fences.len() {
                 self.fences.push(VectorClock::default());
@@ -399,14 +397,12 @@ impl Machine for C11 {
         }
         self.find_prior(thread, place, read.order == LoadOrder::SeqCst);
         let mo = &self.places[place].mo;
-        self.offered.clear();
         for (store, node) in mo.stores() {
             if read.exclusive && mo.is_taken(store) {
                 continue;
             }
             if self.prior.iter().all(|prior| mo.may_precede(*prior, store)) {
                 let event = node.event.unwrap_or(EventId::INIT);
-                self.offered.push((event, store));
                 out.push(Source { event, value: node.value });
             }
         }
@@ -425,9 +421,9 @@ impl Machine for C11 {
             return self.perform_mixed(event, thread, cell, step);
         }
         let read = |machine: &C11| {
-            let wanted = source.expect("a read has a source").event;
-            let offered = machine.offered.iter().find(|(event, _)| *event == wanted);
-            offered.expect("internal error: a read of a store that was not offered").1
+            let event = Some(source.expect("a read has a source").event).filter(|e| !e.is_init());
+            let mut stores = machine.places[place].mo.stores().rev();
+            stores.find(|(_, node)| node.event == event).expect("internal error: a read of an unknown store").0
         };
         match *step {
             Step::Load { order, .. } => {
@@ -448,6 +444,11 @@ impl Machine for C11 {
 
     fn commit(&mut self, _: Commit) {
         unreachable!("the C/C++20 machine has no store buffers");
+    }
+
+    fn is_local(&self, step: &Step) -> bool {
+        // Other fences change only what their own thread knows.
+        matches!(step, Step::Fence { order } if *order != FenceOrder::SeqCst)
     }
 
     fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {

@@ -1,0 +1,28 @@
+//! Programs whose threads the engine resumes, run from beginning to end.
+
+use crate::execution::{Execution, Next};
+use crate::strategy::Strategy;
+use crate::threads::Threads;
+use fencepost_memory::Machine;
+use fencepost_trace::{Limits, Location, Outcome};
+
+/// Runs one execution of `program`, whose choices `strategy` answers. Its trace, choices and races are in `execution`
+/// afterwards.
+pub fn run<M: Machine, T: Threads>(
+    execution: &mut Execution<M>,
+    program: &mut T,
+    strategy: &mut impl Strategy,
+    limits: Limits,
+) -> Outcome {
+    execution.begin(program.start(), limits);
+    loop {
+        let next = execution.advance(strategy, &mut |at: Location| program.initial(at));
+        match next {
+            Next::Resume(thread, reply) => {
+                let op = program.resume(thread, reply);
+                execution.submit(thread, op, program.label(thread));
+            }
+            Next::End(outcome) => return outcome,
+        }
+    }
+}
