@@ -12,8 +12,8 @@ use crate::strategy::{Actor, Pending, Strategy};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
 use fencepost_trace::{
-    Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome,
-    Part, Reply, StoreOrder, ThreadId, Trace, Value,
+    Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome, Part, Reply,
+    StoreOrder, ThreadId, Trace, Value,
 };
 
 /// What the owner of the program does next.
@@ -214,7 +214,7 @@ impl<M: Machine> Execution<M> {
                 Stage::Access(access) => Some(access),
                 _ => None,
             };
-            let local = access.is_none_or(|a| local_step(&a).is_some_and(|step| machine.is_local(&step)));
+            let local = access.is_some_and(|a| local_step(&a).is_some_and(|step| machine.is_local(&step)));
             Pending { access, label: run.label, local }
         };
         let choice = strategy.actor(&self.actors, &pending) % self.actors.len();

@@ -236,7 +236,8 @@ impl Fiber<'_> {
         success: RmwOrder,
         failure: LoadOrder,
     ) -> Result<Value, Value> {
-        let access = Access::CompareExchange { at, expected, desired, success, failure, weak: false, guard: Guard::Any };
+        let access =
+            Access::CompareExchange { at, expected, desired, success, failure, weak: false, guard: Guard::Any };
         let reply = self.ask(Op::Access(access));
         if reply.success { Ok(reply.value) } else { Err(reply.value) }
     }

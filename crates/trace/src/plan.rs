@@ -100,7 +100,8 @@ pub enum StrategySpec {
     },
 }
 
-/// One step of an execution graph. Events are numbered from 1 in the order of the steps; 0 is the initial write.
+/// One step of an execution graph. Events are numbered from 1 in the order of the steps; 0 is the initial write. An
+/// RMW is two steps, its read and its write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphStep {
     /// Who takes it.
@@ -111,9 +112,9 @@ pub struct GraphStep {
     /// Which of several results a read has (a weak compare-exchange that fails for no reason: 1).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub variant: u32,
-    /// The event that a write comes directly after in coherence order.
+    /// A write's place in the coherence order of its location, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<u32>,
+    pub position: Option<u32>,
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -5,7 +5,8 @@ use fencepost_engine::{Effect, Lowering, Stage, Threads, WaitSets, effect, varia
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
 use fencepost_trace::{
-    Access, Failure, FenceOrder, Hidden, LoadOrder, Location, Model, Op, Reply, RmwOrder, StoreOrder, ThreadId, Value,
+    Access, Failure, FenceOrder, Hidden, LoadOrder, Location, Model, Op, Outcome, Reply, RmwOrder, StoreOrder,
+    ThreadId, Value,
 };
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -24,6 +25,18 @@ pub enum Stuck {
     Redundant,
     /// The limit of events was hit: the exploration is not complete.
     Limit,
+}
+
+impl Stuck {
+    /// The outcome that it stands for in a trace.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Stuck::Deadlock(blocked) => Outcome::Deadlock { blocked },
+            Stuck::Livelock(spinning) => Outcome::Livelock { spinning },
+            Stuck::Redundant => Outcome::Redundant,
+            Stuck::Limit => Outcome::StepLimit,
+        }
+    }
 }
 
 /// Who is told of what exploration meets. The program's threads stand where the execution left them.
@@ -126,6 +139,13 @@ pub struct Task {
     cells: Cells,
 }
 
+impl Task {
+    /// The whole exploration.
+    pub(super) fn root(cells: Cells) -> Task {
+        Task { graph: Graph::new(), todo: None, cells }
+    }
+}
+
 /// A graph and what is still to be tried on it.
 #[derive(Debug)]
 struct Context {
@@ -162,6 +182,12 @@ struct Half {
     reply: Reply,
     access: Access,
     weaves: bool,
+}
+
+impl Half {
+    fn flags(&self) -> Flags {
+        store_flags(self.order).with(Flags::EXCLUSIVE).with(Flags::when(self.weaves, Flags::WEAVES))
+    }
 }
 
 /// Explores one program under one model.
@@ -215,20 +241,13 @@ impl<T: Threads> Explorer<T> {
         &self.program
     }
 
-    /// The whole exploration, as a task.
-    pub fn root() -> Task {
-        Task { graph: Graph::new(), todo: None, cells: Cells::default() }
-    }
-
     /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses turned
     /// out to overlap.
     pub fn explore<V: Visitor<T>>(&mut self, mut begin: impl FnMut() -> V) -> Result<V, ExploreError> {
         let mut cells = Cells::default();
         loop {
             let mut visitor = begin();
-            let mut root = Self::root();
-            root.cells = cells.clone();
-            match self.explore_task(root, &mut visitor, |_| {}) {
+            match self.explore_task(Task::root(cells.clone()), &mut visitor, |_| Flow::Continue(())) {
                 Ok(_) => return Ok(visitor),
                 Err(Restart::Merged(merged)) => cells = merged,
                 Err(Restart::Error(error)) => return Err(error),
@@ -241,7 +260,7 @@ impl<T: Threads> Explorer<T> {
         &mut self,
         task: Task,
         visitor: &mut V,
-        mut between: impl FnMut(&mut Self),
+        mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart> {
         self.cells = task.cells;
         self.recycle_all();
@@ -266,10 +285,9 @@ impl<T: Threads> Explorer<T> {
                 Run::Dead => Flow::Continue(()),
                 Run::Error(error) => return Err(self.restart_for(error)),
             };
-            if flow.is_break() {
-                return Ok(flow);
+            if flow.is_break() || between(self).is_break() {
+                return Ok(Flow::Break(()));
             }
-            between(self);
         }
     }
 
@@ -282,6 +300,32 @@ impl<T: Threads> Explorer<T> {
 
     fn recycle_all(&mut self) {
         self.pool.append(&mut self.contexts);
+    }
+
+    /// Begins with one graph and nothing to be tried.
+    pub(super) fn open(&mut self, graph: Graph) {
+        self.recycle_all();
+        self.contexts.push(Context { graph, todo: Vec::new() });
+    }
+
+    /// Gives that graph away.
+    pub(super) fn close(&mut self) -> Graph {
+        self.contexts.pop().expect("it was opened").graph
+    }
+
+    /// Makes cells wider if that is what stopped the run.
+    pub(super) fn widen_cells(&mut self) -> bool {
+        match self.cells.take_merged() {
+            Some(merged) => {
+                self.cells = merged;
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn graph_and_sets(&mut self) -> (&mut Graph, &mut WaitSets) {
+        (&mut self.contexts.last_mut().expect("a run has a context").graph, &mut self.sets)
     }
 
     /// Takes the largest piece of work off, for somebody else to do.
@@ -367,8 +411,8 @@ impl<T: Threads> Explorer<T> {
         true
     }
 
-    /// Runs the program from the beginning along the graph, and on to its end.
-    fn run(&mut self) -> Run {
+    /// Puts the program back to its beginning.
+    pub(super) fn start_program(&mut self) {
         self.initial_threads = self.program.start();
         self.threads.clear();
         let hardware = self.options.model.is_hardware();
@@ -378,6 +422,11 @@ impl<T: Threads> Explorer<T> {
             spawned: 0,
             half: None,
         }));
+    }
+
+    /// Runs the program from the beginning along the graph, and on to its end.
+    fn run(&mut self) -> Run {
+        self.start_program();
         let known = self.contexts.last().expect("a run has a context").graph.len();
         for i in 1..known as u32 {
             if let Err(error) = self.replay(Node(i)) {
@@ -453,7 +502,7 @@ impl<T: Threads> Explorer<T> {
     }
 
     /// The effect of a read on its thread.
-    fn apply_read(&mut self, node: Node) {
+    pub(super) fn apply_read(&mut self, node: Node) {
         let graph = &self.contexts.last().expect("a run has a context").graph;
         let data = graph.node(node);
         let run = &mut self.threads[data.thread.index()];
@@ -567,18 +616,75 @@ impl<T: Threads> Explorer<T> {
         NewNode { thread, flags, place, label, digest, access }
     }
 
+    /// Adds the next event of `thread`, leaving open what a read reads and where a write stands. `None` if it has
+    /// no next event.
+    pub(super) fn add_bare(&mut self, thread: ThreadId) -> Result<Option<Node>, ExploreError> {
+        let Some(run) = self.threads.get_mut(thread.index()).filter(|run| run.state == State::Ready) else {
+            return Ok(None);
+        };
+        if let Some(half) = run.half.take() {
+            run.lowering.performed(half.reply);
+            let read = *self.graph().thread(thread).last().expect("its reading half");
+            let place = self.graph().node(read).place;
+            let new = self.new_node(thread, half.flags(), place, half.access);
+            let graph = self.graph_mut();
+            let write = graph.add(new);
+            graph.set_value(write, half.written);
+            return Ok(Some(write));
+        }
+        let Settled::Access(access) = self.settle(thread) else { return Ok(None) };
+        let (flags, place) = match access {
+            Access::Fence { order } => (fence_flags(order), Place::NONE),
+            Access::Store { at, order, .. } => {
+                let place = self.place(at)?;
+                let whole = self.graph().location(place) == at;
+                (if whole { store_flags(order) } else { Flags::READ }, place)
+            }
+            _ => (Flags::READ, self.place(access.location().expect("what is left reads a location"))?),
+        };
+        let new = self.new_node(thread, flags, place, access);
+        let graph = self.graph_mut();
+        let node = graph.add(new);
+        if let (Access::Store { value, .. }, true) = (access, flags.has(Flags::WRITE)) {
+            graph.set_value(node, value);
+        }
+        if !flags.has(Flags::READ) {
+            self.finish_write(thread);
+        }
+        Ok(Some(node))
+    }
+
+    /// How the execution stands, when nothing more is added.
+    pub(super) fn outcome_here(&mut self) -> Outcome {
+        for t in 0..self.threads.len() {
+            let thread = ThreadId(t as u32);
+            if self.threads[t].state == State::Ready && self.threads[t].half.is_none() {
+                match self.settle(thread) {
+                    Settled::Exit => self.threads[t].state = State::Done,
+                    Settled::Fail(failure) => return Outcome::Failed { thread, failure },
+                    Settled::Access(_) if self.round_without_effect(thread).is_some() => {
+                        let round = self.round_without_effect(thread).expect("just seen");
+                        self.threads[t].state = State::Spinning(round);
+                    }
+                    Settled::Access(_) | Settled::Endless => {}
+                }
+            }
+        }
+        match self.end() {
+            Run::Complete => Outcome::Finished,
+            Run::Stuck(stuck) => stuck.outcome(),
+            _ => Outcome::StepLimit,
+        }
+    }
+
     fn add_fence(&mut self, thread: ThreadId, access: Access, order: FenceOrder) -> Option<Run> {
-        let flags = Flags::FENCE
-            .with(Flags::when(order.acquires(), Flags::ACQUIRE))
-            .with(Flags::when(order.releases(), Flags::RELEASE))
-            .with(Flags::when(order == FenceOrder::SeqCst, Flags::SC));
-        let new = self.new_node(thread, flags, Place::NONE, access);
+        let new = self.new_node(thread, fence_flags(order), Place::NONE, access);
         self.graph_mut().add(new);
         self.finish_write(thread);
         None
     }
 
-    fn graph_mut(&mut self) -> &mut Graph {
+    pub(super) fn graph_mut(&mut self) -> &mut Graph {
         &mut self.contexts.last_mut().expect("a run has a context").graph
     }
 
@@ -651,9 +757,7 @@ impl<T: Threads> Explorer<T> {
         let half = self.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
         let read = *self.graph().thread(thread).last().expect("its reading half");
         let place = self.graph().node(read).place;
-        let weaves = Flags::when(half.weaves, Flags::WEAVES);
-        let flags = store_flags(half.order).with(Flags::EXCLUSIVE).with(weaves);
-        let new = self.new_node(thread, flags, place, half.access);
+        let new = self.new_node(thread, half.flags(), place, half.access);
         let graph = self.graph_mut();
         let write = graph.add(new);
         graph.set_value(write, half.written);
@@ -788,8 +892,20 @@ fn load_flags(order: LoadOrder) -> Flags {
         .with(Flags::when(order == LoadOrder::Plain, Flags::PLAIN))
 }
 
+fn fence_flags(order: FenceOrder) -> Flags {
+    Flags::FENCE
+        .with(Flags::when(order.acquires(), Flags::ACQUIRE))
+        .with(Flags::when(order.releases(), Flags::RELEASE))
+        .with(Flags::when(order == FenceOrder::SeqCst, Flags::SC))
+}
+
+/// Half of a store to part of a cell?
+pub(super) fn is_weaving(flags: Flags) -> bool {
+    flags.has(Flags::WEAVES)
+}
+
 /// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value.
-fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
+pub(super) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
     let data = graph.node(read);
     let (place, access) = (data.place, data.access);
     let value = graph.written(place, source);

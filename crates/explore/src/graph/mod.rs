@@ -30,6 +30,10 @@
 mod cells;
 mod explorer;
 mod parallel;
+mod replay;
 mod trace;
 
 pub use explorer::{ExploreError, Explorer, Flow, Options, Stuck, Task, Visitor};
+pub use parallel::explore_parallel;
+pub use replay::replay_steps;
+pub use trace::{steps_of, trace_of};

@@ -1,0 +1,81 @@
+//! One execution from a plan: the front door of a program whose threads the engine resumes.
+
+use crate::graph::{ExploreError, replay_steps};
+use fencepost_engine::{Execution, Follow, Random, Strategy, Threads, run};
+use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Tso};
+use fencepost_trace::{
+    EventId, Label, Limits, Location, Model, Op, Outcome, Plan, Reply, StrategySpec, ThreadId, Trace, Value,
+};
+
+/// What an execution left behind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Executed {
+    /// Everything that happened.
+    pub trace: Trace,
+    /// The pairs of accesses that race (C/C++20 only), the earlier one first.
+    pub races: Vec<(EventId, EventId)>,
+}
+
+/// Carries out `plan`. The same program and plan give the same result, byte for byte.
+pub fn execute<T: Threads>(program: &mut T, plan: &Plan) -> Result<Executed, ExploreError> {
+    match &plan.strategy {
+        StrategySpec::Random { seed } => Ok(execute_with(program, plan, &mut Random::new(*seed))),
+        StrategySpec::Follow { choices } => Ok(execute_with(program, plan, &mut Follow::new(choices))),
+        StrategySpec::Graph { steps } => {
+            let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
+            Ok(Executed { trace, races })
+        }
+    }
+}
+
+fn execute_with<T: Threads>(program: &mut T, plan: &Plan, strategy: &mut impl Strategy) -> Executed {
+    match plan.model {
+        Model::Sc => execute_on(Sc::default(), program, plan.limits, strategy),
+        Model::Tso => execute_on(Tso::with_buffer(plan.buffer), program, plan.limits, strategy),
+        Model::Pso => execute_on(Pso::with_buffer(plan.buffer), program, plan.limits, strategy),
+        Model::Pslo => execute_on(Pslo::default(), program, plan.limits, strategy),
+        Model::C11 => execute_on(C11::default(), program, plan.limits, strategy),
+    }
+}
+
+fn execute_on<M: Machine, T: Threads>(
+    machine: M,
+    program: &mut T,
+    limits: Limits,
+    strategy: &mut impl Strategy,
+) -> Executed {
+    let mut execution = Execution::new(machine);
+    run(&mut execution, program, strategy, limits);
+    executed(&execution, program)
+}
+
+/// The result of an execution that has ended.
+pub(crate) fn executed<M: Machine, T: Threads>(execution: &Execution<M>, program: &T) -> Executed {
+    let trace: Trace = execution.trace(|label| program.describe(label));
+    debug_assert!(trace.outcome != Outcome::Redundant);
+    Executed { trace, races: execution.races().iter().map(|r| (r.first, r.second)).collect() }
+}
+
+/// A program on loan.
+struct Borrowed<'a, T>(&'a mut T);
+
+impl<T: Threads> Threads for Borrowed<'_, T> {
+    fn start(&mut self) -> u32 {
+        self.0.start()
+    }
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        self.0.resume(thread, reply)
+    }
+    fn initial(&self, at: Location) -> Value {
+        self.0.initial(at)
+    }
+    fn label(&self, thread: ThreadId) -> u32 {
+        self.0.label(thread)
+    }
+    fn describe(&self, label: u32) -> Label {
+        self.0.describe(label)
+    }
+    fn digest(&self, thread: ThreadId) -> Option<u64> {
+        self.0.digest(thread)
+    }
+}
