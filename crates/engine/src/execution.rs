@@ -8,7 +8,7 @@
 use crate::effect::{Effect, effect, variants};
 use crate::lowering::{Lowering, Stage};
 use crate::races::{Race, RaceDetector};
-use crate::strategy::{Actor, Pending, Strategy};
+use crate::strategy::{Actor, Pending, Strategy, What};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
 use fencepost_trace::{
@@ -150,8 +150,9 @@ impl<M: Machine> Execution<M> {
             }
             self.steps += 1;
             match self.choose_actor(strategy) {
-                Actor::Buffer(commit) => self.commit(commit),
-                Actor::Thread(thread) => self.take_step(thread, strategy, initial),
+                Some(Actor::Buffer(commit)) => self.commit(commit),
+                Some(Actor::Thread(thread)) => self.take_step(thread, strategy, initial),
+                None => self.outcome = Some(Outcome::Redundant),
             }
         }
     }
@@ -203,23 +204,29 @@ impl<M: Machine> Execution<M> {
         self.actors.extend(self.commits.iter().map(|c| Actor::Buffer(*c)));
     }
 
-    fn choose_actor(&mut self, strategy: &mut impl Strategy) -> Actor {
-        if let [only] = self.actors[..] {
-            return only;
-        }
-        let (threads, machine) = (&self.threads, &self.machine);
-        let pending = |thread: ThreadId| {
-            let run = &threads[thread.index()];
-            let access = match run.lowering.stage() {
-                Stage::Access(access) => Some(access),
-                _ => None,
-            };
-            let local = access.is_some_and(|a| local_step(&a).is_some_and(|step| machine.is_local(&step)));
-            Pending { access, label: run.label, local }
+    fn choose_actor(&mut self, strategy: &mut impl Strategy) -> Option<Actor> {
+        let (threads, machine, records) = (&self.threads, &self.machine, &self.records);
+        let pending = |actor: &Actor| match actor {
+            Actor::Thread(thread) => {
+                let run = &threads[thread.index()];
+                let what = match run.lowering.stage() {
+                    Stage::Access(access) => What::Access(access),
+                    _ => What::Yield,
+                };
+                let local = local_step(&what).is_some_and(|step| machine.is_local(&step));
+                Pending { what, label: run.label, local }
+            }
+            Actor::Buffer(commit) => {
+                let store = &records[commit.store.index() - 1];
+                let at = store.kind.location().expect("a store has a location");
+                Pending { what: What::Commit(at), label: store.label, local: false }
+            }
         };
-        let choice = strategy.actor(&self.actors, &pending) % self.actors.len();
-        self.choices.push(choice as u32);
-        self.actors[choice]
+        let choice = strategy.actor(&self.actors, &pending)? % self.actors.len();
+        if self.actors.len() > 1 {
+            self.choices.push(choice as u32);
+        }
+        Some(self.actors[choice])
     }
 
     fn choose_source(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> usize {
@@ -378,6 +385,23 @@ impl<M: Machine> Execution<M> {
         if blocked.is_empty() { Outcome::Finished } else { Outcome::Deadlock { blocked } }
     }
 
+    /// Decides what `at` holds in the end, where the model leaves it open: the choice is made as for a load that everything
+    /// happens before. To be called after the end of an execution that finished.
+    pub fn settle_memory(
+        &mut self,
+        at: Location,
+        strategy: &mut impl Strategy,
+        initial: &mut dyn FnMut(Location) -> Value,
+    ) {
+        self.machine.introduce(at, initial);
+        self.sources.clear();
+        self.machine.final_sources(at, &mut self.sources);
+        if self.sources.len() > 1 {
+            let choice = self.choose_source(ThreadId(0), strategy);
+            self.machine.settle(at, self.sources[choice]);
+        }
+    }
+
     /// The answers so far.
     pub fn choices(&self) -> &[u32] {
         &self.choices
@@ -423,10 +447,10 @@ impl<M: Machine> Execution<M> {
 }
 
 /// Stores and fences as the machine will see them; reads are never local.
-fn local_step(access: &Access) -> Option<Step> {
-    match *access {
-        Access::Store { at, order, value } => Some(Step::Store { at, order, value }),
-        Access::Fence { order } => Some(Step::Fence { order }),
+fn local_step(what: &What) -> Option<Step> {
+    match *what {
+        What::Access(Access::Store { at, order, value }) => Some(Step::Store { at, order, value }),
+        What::Access(Access::Fence { order }) => Some(Step::Fence { order }),
         _ => None,
     }
 }

@@ -27,6 +27,6 @@ pub use fiber::{Fiber, Fibers};
 pub use lowering::{Lowering, Stage};
 pub use races::{Race, RaceDetector};
 pub use run::run;
-pub use strategy::{Actor, Follow, Pending, Random, Strategy};
+pub use strategy::{Actor, Follow, Pending, Random, Strategy, What};
 pub use threads::Threads;
 pub use waitset::WaitSets;

@@ -22,7 +22,14 @@ pub fn run<M: Machine, T: Threads>(
                 let op = program.resume(thread, reply);
                 execution.submit(thread, op, program.label(thread));
             }
-            Next::End(outcome) => return outcome,
+            Next::End(outcome) => {
+                if outcome == Outcome::Finished {
+                    for at in program.observed() {
+                        execution.settle_memory(*at, strategy, &mut |at: Location| program.initial(at));
+                    }
+                }
+                return outcome;
+            }
         }
     }
 }

@@ -27,6 +27,11 @@ pub trait Threads {
     /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
 
+    /// The locations whose final values matter. Where a model leaves the order of the last stores open, it is decided for these.
+    fn observed(&self) -> &[Location] {
+        &[]
+    }
+
     /// The program point of the operation that `thread` asked for last, as a number of the program's own.
     fn label(&self, thread: ThreadId) -> u32;
 

@@ -1,26 +1,33 @@
 //! Every choice of a machine, one execution after the other.
 //!
 //! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the tree
-//! of choices depth first, running the program anew for each leaf. One reduction keeps the tree small: a step that no other thread
-//! can notice (a store into its own buffer) is taken at once, for it commutes with everything.
+//! of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of which loses a
+//! final state:
+//!
+//! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with everything.
+//! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all executions that go on
+//!   with one actor have been tried, it need not be tried again next to another actor until something happens
+//!   that it does not commute with.
 
 use crate::execute::{Executed, executed};
 use crate::graph::Flow;
-use fencepost_engine::{Actor, Execution, Pending, Strategy, Threads, run};
+use fencepost_engine::{Actor, Execution, Pending, Strategy, Threads, What, run};
 use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Source, Tso};
-use fencepost_trace::{Limits, Model, ThreadId};
+use fencepost_trace::{
+    Access, FenceOrder, Limits, LoadOrder, Location, Model, Outcome, RmwOrder, StoreOrder, ThreadId,
+};
 
 /// How far an enumeration went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumerated {
-    /// How many executions were run.
+    /// How many executions were run to their end.
     pub executions: u64,
     /// Was every choice tried?
     pub complete: bool,
 }
 
-/// Runs every execution that the machine of `model` permits, and shows each to `visit`, which may stop it.
-/// After `max_executions` it stops too.
+/// Runs every execution that the machine of `model` permits, up to the order of steps that commute, and shows each to `visit`, which
+/// may stop it. After `max_executions` it stops too.
 pub fn enumerate<T: Threads>(
     program: &mut T,
     model: Model,
@@ -46,17 +53,19 @@ fn enumerate_on<M: Machine, T: Threads>(
     mut visit: impl FnMut(&T, &Executed) -> Flow,
 ) -> Enumerated {
     let mut execution = Execution::new(machine);
-    let mut tree = Tree::default();
+    let mut tree = Tree::new(M::MODEL);
     let mut executions = 0;
     loop {
         if executions == max_executions {
             return Enumerated { executions, complete: false };
         }
-        tree.depth = 0;
-        run(&mut execution, program, &mut tree, limits);
-        executions += 1;
-        if visit(program, &executed(&execution, program)).is_break() {
-            return Enumerated { executions, complete: false };
+        tree.restart();
+        let outcome = run(&mut execution, program, &mut tree, limits);
+        if outcome != Outcome::Redundant {
+            executions += 1;
+            if visit(program, &executed(&execution, program)).is_break() {
+                return Enumerated { executions, complete: false };
+            }
         }
         if !tree.next() {
             return Enumerated { executions, complete: true };
@@ -64,31 +73,120 @@ fn enumerate_on<M: Machine, T: Threads>(
     }
 }
 
+/// What a step has to do with memory, as far as order matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Touch {
+    /// `None`: no location in particular.
+    at: Option<Location>,
+    writes: bool,
+    /// It commutes with no other such step.
+    global: bool,
+    /// It commutes with nothing at all.
+    everything: bool,
+}
+
+impl Touch {
+    const NOTHING: Touch = Touch { at: None, writes: false, global: false, everything: false };
+
+    fn commutes_with(&self, other: &Touch) -> bool {
+        let conflict = match (self.at, other.at) {
+            (Some(a), Some(b)) => (self.writes || other.writes) && a.overlaps(b),
+            _ => false,
+        };
+        !(self.everything || other.everything || self.global && other.global || conflict)
+    }
+
+    fn of(model: Model, what: &What) -> Touch {
+        let access = match what {
+            What::Yield => return Touch::NOTHING,
+            What::Commit(at) => return Touch { at: Some(*at), writes: true, ..Touch::NOTHING },
+            What::Access(access) => access,
+        };
+        let writes = !matches!(access, Access::Load { .. });
+        let plain = Touch { at: access.location(), writes, ..Touch::NOTHING };
+        match model {
+            Model::Sc => plain,
+            // seq_cst operations happen in one order.
+            Model::C11 => Touch { global: is_seq_cst(access), ..plain },
+            Model::Tso | Model::Pso | Model::Pslo => {
+                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all locations.
+                let simple = match *access {
+                    Access::Load { order, .. } => model != Model::Pslo || !order.acquires(),
+                    _ => false,
+                };
+                Touch { everything: !simple, ..plain }
+            }
+        }
+    }
+}
+
+fn is_seq_cst(access: &Access) -> bool {
+    match *access {
+        Access::Load { order, .. } => order == LoadOrder::SeqCst,
+        Access::Store { order, .. } => order == StoreOrder::SeqCst,
+        Access::Rmw { order, .. } => order == RmwOrder::SeqCst,
+        Access::CompareExchange { success, failure, .. } => success == RmwOrder::SeqCst || failure == LoadOrder::SeqCst,
+        Access::Fence { order } => order == FenceOrder::SeqCst,
+    }
+}
+
+/// An actor, and what its next step touches.
+type Sleeper = (Actor, Touch);
+
+/// A choice on the way to the leaf at hand.
+enum Branch {
+    /// One of so many sources or results.
+    Value { answer: u32, ways: u32 },
+    /// An actor: the one being tried, those already tried, and those that sleep.
+    Actor { now: Sleeper, tried: Vec<Sleeper>, sleeping: Vec<Sleeper>, untried: Vec<Sleeper> },
+}
+
 /// The path from the root of the tree of choices to the leaf at hand.
-#[derive(Default)]
 struct Tree {
-    /// The answer at each choice, and how many there are.
-    path: Vec<(u32, u32)>,
+    model: Model,
+    path: Vec<Branch>,
     depth: usize,
+    sleeping: Vec<Sleeper>,
 }
 
 impl Tree {
-    fn answer(&mut self, ways: usize) -> u32 {
+    fn new(model: Model) -> Tree {
+        Tree { model, path: Vec::new(), depth: 0, sleeping: Vec::new() }
+    }
+
+    fn restart(&mut self) {
+        self.depth = 0;
+        self.sleeping.clear();
+    }
+
+    fn value(&mut self, ways: u32) -> u32 {
         if self.depth == self.path.len() {
-            self.path.push((0, ways as u32));
+            self.path.push(Branch::Value { answer: 0, ways });
         }
-        let (answer, known) = self.path[self.depth];
-        assert_eq!(known as usize, ways, "internal error: the same choices led to another choice");
+        let Branch::Value { answer, ways: known } = self.path[self.depth] else {
+            unreachable!("internal error: the same choices led to another choice");
+        };
+        debug_assert_eq!(known, ways, "internal error: the same choices led to another choice");
         self.depth += 1;
         answer
     }
 
     /// On to the next leaf; false if this was the last.
     fn next(&mut self) -> bool {
-        while let Some((answer, ways)) = self.path.last_mut() {
-            *answer += 1;
-            if *answer < *ways {
-                return true;
+        // What lies beyond the point where an execution was abandoned was never there.
+        self.path.truncate(self.depth);
+        while let Some(branch) = self.path.last_mut() {
+            match branch {
+                Branch::Value { answer, ways } if *answer + 1 < *ways => {
+                    *answer += 1;
+                    return true;
+                }
+                Branch::Actor { now, tried, untried, .. } if !untried.is_empty() => {
+                    tried.push(*now);
+                    *now = untried.remove(0);
+                    return true;
+                }
+                _ => {}
             }
             self.path.pop();
         }
@@ -97,19 +195,36 @@ impl Tree {
 }
 
 impl Strategy for Tree {
-    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(ThreadId) -> Pending) -> usize {
-        let local = |actor: &Actor| matches!(actor, Actor::Thread(thread) if pending(*thread).local);
-        match actors.iter().position(local) {
-            Some(own_affair) => own_affair,
-            None => self.answer(actors.len()) as usize,
+    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if let Some(own_affair) = actors.iter().position(|actor| pending(actor).local) {
+            return Some(own_affair);
         }
+        if self.depth == self.path.len() {
+            let touch = |actor: &Actor| (*actor, Touch::of(self.model, &pending(actor).what));
+            let awake = |actor: &&Actor| !self.sleeping.iter().any(|(sleeper, _)| sleeper == *actor);
+            let mut untried: Vec<Sleeper> = actors.iter().filter(awake).map(touch).collect();
+            if untried.is_empty() {
+                return None;
+            }
+            let now = untried.remove(0);
+            self.path.push(Branch::Actor { now, tried: Vec::new(), sleeping: self.sleeping.clone(), untried });
+        }
+        let Branch::Actor { now, tried, sleeping, .. } = &self.path[self.depth] else {
+            unreachable!("internal error: the same choices led to another choice");
+        };
+        self.depth += 1;
+        self.sleeping.clear();
+        let still = sleeping.iter().chain(tried).filter(|sleeper| sleeper.1.commutes_with(&now.1));
+        self.sleeping.extend(still);
+        let index = actors.iter().position(|actor| *actor == now.0);
+        Some(index.expect("internal error: the same choices led to other actors"))
     }
 
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
-        self.answer(sources.len()) as usize
+        self.value(sources.len() as u32) as usize
     }
 
     fn variant(&mut self, _: ThreadId, ways: u32) -> u32 {
-        self.answer(ways as usize)
+        self.value(ways)
     }
 }

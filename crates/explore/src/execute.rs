@@ -69,6 +69,9 @@ impl<T: Threads> Threads for Borrowed<'_, T> {
     fn initial(&self, at: Location) -> Value {
         self.0.initial(at)
     }
+    fn observed(&self) -> &[Location] {
+        self.0.observed()
+    }
     fn label(&self, thread: ThreadId) -> u32 {
         self.0.label(thread)
     }

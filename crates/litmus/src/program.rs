@@ -32,13 +32,20 @@ pub struct LitmusProgram {
     /// The slots of all threads.
     slots: Vec<i64>,
     local_limit_hit: bool,
+    /// The shared locations among the components of a final state.
+    observed: Vec<Location>,
 }
 
 impl LitmusProgram {
     pub(crate) fn new(code: Arc<Code>) -> LitmusProgram {
         let cursors = vec![Cursor { pc: 0, site: 0 }; code.threads.len()];
         let slots = code.initial.clone();
-        let mut program = LitmusProgram { code, cursors, slots, local_limit_hit: false };
+        let shared = |home: &Home| match *home {
+            Home::Memory(index) => Some(code.cells[index].at),
+            Home::Slot(_) | Home::Constant(_) => None,
+        };
+        let observed = code.homes.iter().filter_map(shared).collect();
+        let mut program = LitmusProgram { code, cursors, slots, local_limit_hit: false, observed };
         program.start();
         program
     }
@@ -147,6 +154,10 @@ impl Threads for LitmusProgram {
             }
             None => Value::ZERO,
         }
+    }
+
+    fn observed(&self) -> &[Location] {
+        &self.observed
     }
 
     fn label(&self, thread: ThreadId) -> u32 {

@@ -98,6 +98,17 @@ pub trait Machine {
     /// Where the bytes of the read that was performed last came from; empty if from one store.
     fn parts(&self) -> &[Part];
 
+    /// Appends the stores that can be the last to `at`, now that all threads have ended. None or one where the model leaves
+    /// nothing open.
+    fn final_sources(&mut self, at: Location, out: &mut Vec<Source>) {
+        let _ = (at, out);
+    }
+
+    /// Decides that `source` is the last store to `at`.
+    fn settle(&mut self, at: Location, source: Source) {
+        let _ = (at, source);
+    }
+
     /// The coherence order of every location written so far, each as one list over all bytes that
     /// overlapping accesses tie together, ordered by address. Buffered stores that were never committed
     /// come last, in program order.

@@ -22,8 +22,8 @@ impl<'a> Follow<'a> {
 }
 
 impl Strategy for Follow<'_> {
-    fn actor(&mut self, _: &[Actor], _: &dyn Fn(ThreadId) -> Pending) -> usize {
-        self.next() as usize
+    fn actor(&mut self, actors: &[Actor], _: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        Some(if actors.len() == 1 { 0 } else { self.next() as usize })
     }
 
     fn source(&mut self, _: ThreadId, _: &[Source]) -> usize {

@@ -7,7 +7,7 @@ pub use follow::Follow;
 pub use random::Random;
 
 use fencepost_memory::{Commit, Source};
-use fencepost_trace::{Access, ThreadId};
+use fencepost_trace::{Access, Location, ThreadId};
 
 /// What can take the next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,24 +18,36 @@ pub enum Actor {
     Buffer(Commit),
 }
 
-/// What a strategy may know of a thread that could go next.
+/// What a strategy may know of an actor that could go next.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// The access that it wants to make; `None` for a yield.
-    pub access: Option<Access>,
-    /// Its program point.
+    /// What it would do.
+    pub what: What,
+    /// Its program point; for a buffer, that of the store.
     pub label: u32,
     /// Can no other thread tell when it happens?
     pub local: bool,
 }
 
+/// What an actor would do next.
+#[derive(Clone, Copy, Debug)]
+pub enum What {
+    /// A thread's access.
+    Access(Access),
+    /// A thread gives way.
+    Yield,
+    /// A buffered store to this location becomes visible.
+    Commit(Location),
+}
+
 /// Answers the choices of one execution.
 ///
-/// The engine asks only where there is more than one answer, and takes the answer modulo their number. The list
-/// of all answers *is* the execution: [`Follow`] gives it again.
+/// The engine takes each answer modulo the number of possibilities. The list of all answers where there was more than one *is* the
+/// execution: [`Follow`] gives it again.
 pub trait Strategy {
-    /// Which actor goes next. `pending` tells what a thread among them wants to do.
-    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(ThreadId) -> Pending) -> usize;
+    /// Which actor goes next; `pending` tells what each of them would do. It is asked even if there is only one.
+    /// `None` abandons the execution.
+    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize>;
 
     /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for failing on it,
     /// then for succeeding.

@@ -34,8 +34,8 @@ impl Random {
 }
 
 impl Strategy for Random {
-    fn actor(&mut self, actors: &[Actor], _: &dyn Fn(ThreadId) -> Pending) -> usize {
-        self.below(actors.len())
+    fn actor(&mut self, actors: &[Actor], _: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        Some(if actors.len() == 1 { 0 } else { self.below(actors.len()) })
     }
 
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {

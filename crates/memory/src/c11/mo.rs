@@ -136,13 +136,19 @@ impl MoGraph {
         node.time = time;
         node.value = value;
         node.reached.set(thread, time);
+        // Every store comes after the initial one, and so after the RMWs that are tied to it.
+        if self.is_taken(StoreId::INIT) {
+            self.link(self.chain_end(StoreId::INIT, None), store);
+        }
         store
     }
 
     /// ADDEDGE of figure 4.
     pub fn add_edge(&mut self, from: StoreId, to: StoreId) {
         let from = self.chain_end(from, Some(to));
-        if from == to || self.before(from, to) {
+        // Between stores of one thread the clocks say so from the start, but a later RMW needs the edge itself.
+        let same_thread = self.node(from).thread == self.node(to).thread;
+        if from == to || self.before(from, to) && !same_thread {
             return;
         }
         self.link(from, to);
@@ -150,7 +156,13 @@ impl MoGraph {
 
     /// ADDRMWEDGE of figure 4: `rmw` comes directly after `from`, and before whatever came after `from`.
     pub fn add_rmw(&mut self, from: StoreId, rmw: StoreId) {
-        let edges = std::mem::take(&mut self.node_mut(from).edges);
+        let mut edges = std::mem::take(&mut self.node_mut(from).edges);
+        if from == StoreId::INIT {
+            // The edges out of the initial store go without saying, until now.
+            edges.clear();
+            edges.extend((1..self.used as u32).map(StoreId));
+        }
+        edges.retain(|to| *to != rmw);
         self.node_mut(from).rmw = Some(rmw);
         self.link(from, rmw);
         for to in &edges {
@@ -185,6 +197,11 @@ impl MoGraph {
         let [from, to] =
             self.nodes.get_disjoint_mut([from.0 as usize, to.0 as usize]).expect("an edge joins two different stores");
         to.reached.join(&from.reached)
+    }
+
+    /// Can `store` be the last of all?
+    pub fn may_be_last(&self, store: StoreId) -> bool {
+        !self.is_taken(store) && self.stores().all(|(other, _)| !self.before(store, other))
     }
 
     /// One order of all stores that fits what is known, the initial one first: among the possible next ones, the RMW of the one

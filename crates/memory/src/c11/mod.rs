@@ -459,6 +459,24 @@ impl Machine for C11 {
         &self.parts
     }
 
+    fn final_sources(&mut self, at: Location, out: &mut Vec<Source>) {
+        let place = &self.places[self.place_of(at)];
+        if place.mixed.is_none() {
+            let last = place.mo.stores().filter(|(s, _)| place.mo.may_be_last(*s));
+            out.extend(last.map(|(_, node)| Source { event: node.event.unwrap_or(EventId::INIT), value: node.value }));
+        }
+    }
+
+    fn settle(&mut self, at: Location, source: Source) {
+        let place = self.place_of(at);
+        let mo = &mut self.places[place].mo;
+        let Some((last, _)) = mo.stores().find(|(_, node)| node.event == Some(source.event)) else { return };
+        let others: Vec<StoreId> = mo.stores().map(|(s, _)| s).filter(|s| *s != last).collect();
+        for other in others {
+            mo.add_edge(other, last);
+        }
+    }
+
     fn coherence(&self) -> Vec<Coherence> {
         let mut lists: Vec<Coherence> = self.cells.iter().filter_map(MixedCell::coherence).collect();
         for place in self.places[..self.used_places].iter().filter(|p| p.mixed.is_none()) {
