@@ -154,7 +154,8 @@ fn kind_of(graph: &Graph, node: Node, names: &[EventId]) -> EventKind {
 /// Where the bytes of a read come from: the newest store, and the pieces if there are several.
 fn sources_of(graph: &Graph, read: Node, at: Location, names: &[EventId]) -> (EventId, Vec<Part>) {
     let data = graph.node(read);
-    if graph.location(data.place) == at && !graph.node(data.source).flags.has(Flags::WEAVES) {
+    let source = graph.node(data.source).access.location();
+    if data.source == Node::INIT || source.is_some_and(|written| written.covers(at)) {
         return (names[data.source.index()], Vec::new());
     }
     let seen = &graph.writes(data.place)[..=graph.node(data.source).position as usize];

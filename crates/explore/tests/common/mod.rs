@@ -3,6 +3,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub mod script;
+
 use fencepost_litmus::LitmusTest;
 use fencepost_trace::Model;
 use serde_json::Value as Json;
