@@ -13,7 +13,7 @@ use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
 use fencepost_trace::{
     Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome, Part, Reply,
-    StoreOrder, ThreadId, Trace, Value,
+    StoreOrder, ThreadId, Trace, Value, VectorClock,
 };
 
 /// What the owner of the program does next.
@@ -27,6 +27,8 @@ pub enum Next {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
+    /// Has a name, but its creator has not performed its creation yet.
+    Unborn,
     /// Runs, or is to be resumed.
     Running,
     /// Has asked for something.
@@ -100,7 +102,7 @@ impl<M: Machine> Execution<M> {
         self.limits = limits;
         self.threads.clear();
         for t in 0..threads {
-            self.add_thread(ThreadId(t), false);
+            self.add_thread(ThreadId(t), State::Running);
         }
         self.sets = WaitSets::default();
         self.records.clear();
@@ -112,10 +114,8 @@ impl<M: Machine> Execution<M> {
         self.races.clear();
     }
 
-    fn add_thread(&mut self, thread: ThreadId, spawned: bool) {
-        let lowering = Lowering::start(thread, spawned, M::MODEL.is_hardware());
-        // A spawned thread first takes its creator's go-ahead.
-        let state = if spawned { State::Waiting } else { State::Running };
+    fn add_thread(&mut self, thread: ThreadId, state: State) {
+        let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
         self.threads.push(ThreadRun { lowering, state, label: 0 });
     }
 
@@ -126,6 +126,9 @@ impl<M: Machine> Execution<M> {
         run.lowering.begin(op, || next);
         run.label = label;
         run.state = State::Waiting;
+        if op == Op::Spawn {
+            self.add_thread(next, State::Unborn);
+        }
     }
 
     /// Takes steps until the program has to do something. `initial` tells what memory holds in the beginning.
@@ -163,7 +166,7 @@ impl<M: Machine> Execution<M> {
             let run = &mut self.threads[t];
             let thread = ThreadId(t as u32);
             match run.state {
-                State::Done => {}
+                State::Done | State::Unborn => {}
                 State::Running | State::Waiting => match run.lowering.stage() {
                     Stage::Done(reply) => {
                         run.state = State::Running;
@@ -319,8 +322,9 @@ impl<M: Machine> Execution<M> {
         let run = &mut self.threads[thread.index()];
         run.lowering.performed(reply);
         if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
+            // It first takes its creator's go-ahead.
             let child = run.lowering.child();
-            self.add_thread(child, true);
+            self.threads[child.index()].state = State::Waiting;
         }
     }
 
@@ -380,7 +384,7 @@ impl<M: Machine> Execution<M> {
     fn final_outcome(&self) -> Outcome {
         let blocked: Vec<ThreadId> = (0..self.threads.len() as u32)
             .map(ThreadId)
-            .filter(|t| self.threads[t.index()].state != State::Done)
+            .filter(|t| !matches!(self.threads[t.index()].state, State::Done | State::Unborn))
             .collect();
         if blocked.is_empty() { Outcome::Finished } else { Outcome::Deadlock { blocked } }
     }
@@ -400,6 +404,25 @@ impl<M: Machine> Execution<M> {
             let choice = self.choose_source(ThreadId(0), strategy);
             self.machine.settle(at, self.sources[choice]);
         }
+    }
+
+    /// Takes a deadlock back: the owner of the program submits an operation for a thread that was blocked, because
+    /// the time that it waited for has come.
+    pub fn reopen(&mut self) {
+        if matches!(self.outcome, Some(Outcome::Deadlock { .. })) {
+            self.outcome = None;
+        }
+    }
+
+    /// What happens before the next event of `thread`, under a model with a happens-before of its own.
+    #[inline]
+    pub fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {
+        self.machine.clock(thread)
+    }
+
+    /// How many threads wait in the wait set with this value.
+    pub fn waiting(&self, value: Value) -> usize {
+        self.sets.waiting(value)
     }
 
     /// The answers so far.

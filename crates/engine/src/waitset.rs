@@ -55,7 +55,11 @@ impl WaitSets {
                 set.woken.push(woken);
             }
             Update::WakeAll => set.woken.append(&mut set.waiting),
-            Update::Dequeue(thread) => set.woken.retain(|t| *t != thread),
+            // A thread whose wait ended for another reason (its time was over) leaves without having been woken.
+            Update::Dequeue(thread) => {
+                set.woken.retain(|t| *t != thread);
+                set.waiting.retain(|t| *t != thread);
+            }
             _ => {}
         }
         set.woken.sort_unstable();
@@ -65,6 +69,11 @@ impl WaitSets {
     /// How many threads a wake-up can choose from; at least 1, for there is one way to wake nobody.
     pub fn candidates(&self, old: Value) -> u32 {
         self.get(old).waiting.len().max(1) as u32
+    }
+
+    /// How many threads wait.
+    pub fn waiting(&self, value: Value) -> usize {
+        self.get(value).waiting.len()
     }
 
     /// Does `guard` let this value through?

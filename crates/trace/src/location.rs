@@ -97,6 +97,7 @@ pub enum Hidden {
 const HIDDEN: u64 = 1 << 63;
 const KIND_SHIFT: u32 = 56;
 const KIND_MASK: u64 = 0x7f << KIND_SHIFT;
+const SPREAD: u32 = 4;
 
 impl Location {
     /// `size` bytes at `address`.
@@ -108,8 +109,9 @@ impl Location {
     /// The hidden state of the object of this kind at `key` (an address, or a thread's number).
     #[inline]
     pub fn hidden(kind: Hidden, key: u64) -> Self {
-        debug_assert!(key & (HIDDEN | KIND_MASK) == 0, "user addresses end below bit 56");
-        Location { address: HIDDEN | (kind as u64) << KIND_SHIFT | key, size: Size::B8 }
+        // Objects may be a byte apart, and their states are 8 bytes wide.
+        debug_assert!(key >> (KIND_SHIFT - SPREAD) == 0, "user addresses end below bit 52");
+        Location { address: HIDDEN | (kind as u64) << KIND_SHIFT | key << SPREAD, size: Size::B8 }
     }
 
     /// The kind and key of a hidden location; `None` for the program's own memory.
@@ -130,7 +132,7 @@ impl Location {
         }
         let number = (self.address & KIND_MASK) >> KIND_SHIFT;
         let kind = KINDS[number as usize - 1];
-        Some((kind, self.address & !(HIDDEN | KIND_MASK)))
+        Some((kind, (self.address & !(HIDDEN | KIND_MASK)) >> SPREAD))
     }
 
     /// The address behind the last byte.
@@ -173,6 +175,7 @@ mod tests {
             assert_eq!(l.as_hidden(), Some((kind, 0x7fff_1234_5678)));
         }
         assert_eq!(Location::new(0x7fff_1234_5678, Size::B4).as_hidden(), None);
+        assert!(!Location::hidden(Hidden::Park, 1).overlaps(Location::hidden(Hidden::Park, 2)));
     }
 
     #[test]

@@ -529,6 +529,8 @@ impl<T: Threads> Explorer<T> {
                 self.threads.push(ThreadRun { lowering, state: State::Absent, spawned: 0, half: None });
             }
             self.threads[child.index()].state = State::Ready;
+            // The creator learns the child's name before the child runs.
+            self.settle(thread);
         }
     }
 
