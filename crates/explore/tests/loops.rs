@@ -69,7 +69,11 @@ fn a_loop_that_waits_is_explored_as_if_it_waited_for_the_value() {
         let found = explore(source, model, 1000);
         let expected: BTreeSet<Vec<i64>> = if stale { [vec![0], vec![1]].into() } else { [vec![1]].into() };
         assert_eq!(found.states, expected, "{model}");
-        assert_eq!((found.executions, found.livelocks, found.limits), (expected.len() as u64, 0, 0), "{model} {found:?}");
+        assert_eq!(
+            (found.executions, found.livelocks, found.limits),
+            (expected.len() as u64, 0, 0),
+            "{model} {found:?}"
+        );
     }
 }
 

@@ -13,6 +13,7 @@
 //! impossible. That accesses overlap is only known when the second one comes: the exploration then starts over with the
 //! wider cell.
 
+use super::error::ExploreError;
 use fencepost_memory::graph::{Graph, Place};
 use fencepost_trace::{Access, Location, Size, Value};
 use rustc_hash::FxHashMap;
@@ -29,24 +30,16 @@ pub struct Cells {
     wider: Option<Vec<Location>>,
 }
 
-/// Why a location has no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellError {
-    /// It overlaps another: start over with [`Cells::take_merged`].
-    Merged,
-    /// The bytes that belong together are more than a cell can hold.
-    TooWide,
-}
-
 impl Cells {
-    /// The place of `at`, added to the graph if it is new there.
+    /// The place of `at`, added to the graph if it is new there. An error if the cells must be wider first: see
+    /// [`take_merged`](Self::take_merged).
     #[inline]
     pub fn place(
         &mut self,
         at: Location,
         graph: &mut Graph,
         initial: impl Fn(Location) -> Value,
-    ) -> Result<Place, CellError> {
+    ) -> Result<Place, ExploreError> {
         let place = match self.places.get(&at) {
             Some(place) => *place,
             None => self.introduce(at, &initial)?,
@@ -58,26 +51,26 @@ impl Cells {
         Ok(place)
     }
 
-    fn introduce(&mut self, at: Location, initial: &impl Fn(Location) -> Value) -> Result<Place, CellError> {
+    fn introduce(&mut self, at: Location, initial: &impl Fn(Location) -> Value) -> Result<Place, ExploreError> {
         let cell = self.merged.iter().copied().find(|cell| cell.covers(at)).unwrap_or(at);
         if let Some(place) = self.places.get(&cell).copied() {
             self.places.insert(at, place);
             return Ok(place);
         }
         if let Some((other, _)) = self.known.iter().find(|(known, _)| known.overlaps(cell)) {
-            let wide = hull(*other, cell).ok_or(CellError::TooWide)?;
+            let wide = hull(*other, cell).ok_or(ExploreError::WideOverlap(at))?;
             let mut merged = self.merged.clone();
             merged.retain(|m| !m.overlaps(wide));
             // The new cell may reach into others that are known.
             let mut cell = wide;
             for (known, _) in &self.known {
                 if known.overlaps(cell) {
-                    cell = hull(*known, cell).ok_or(CellError::TooWide)?;
+                    cell = hull(*known, cell).ok_or(ExploreError::WideOverlap(at))?;
                 }
             }
             merged.push(cell);
             self.wider = Some(merged);
-            return Err(CellError::Merged);
+            return Err(ExploreError::WideOverlap(at));
         }
         let place = Place(self.known.len() as u32);
         self.known.push((cell, initial(cell)));

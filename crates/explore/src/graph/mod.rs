@@ -25,15 +25,23 @@
 //! - A thread that goes around a loop without effect (see [`digest`](fencepost_engine::Threads::digest)) is stopped
 //!   there: whatever its next round could read, its first one can, and the execution in which it does is explored as an
 //!   alternative. So loops that wait are explored as if they waited for a value, and end.
-//! - Accesses that overlap another of different extent make all of these bytes one cell; see [`cells`](self::cells).
+//! - Accesses that overlap another of different extent make all of these bytes one cell; see `cells`.
 
 mod cells;
+mod error;
+mod event;
 mod explorer;
+mod extend;
+mod maximal;
 mod parallel;
 mod replay;
 mod trace;
+mod visitor;
+mod walk;
 
-pub use explorer::{ExploreError, Explorer, Flow, Options, Stuck, Task, Visitor};
+pub use error::ExploreError;
+pub use explorer::{Explorer, Options, Task};
 pub use parallel::explore_parallel;
 pub use replay::replay_steps;
 pub use trace::{steps_of, trace_of};
+pub use visitor::{Flow, Stuck, Visitor};

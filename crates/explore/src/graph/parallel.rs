@@ -5,7 +5,9 @@
 //! depend on the number of workers.
 
 use super::cells::Cells;
-use super::explorer::{ExploreError, Explorer, Flow, Options, Restart, Task, Visitor};
+use super::error::ExploreError;
+use super::explorer::{Explorer, Options, Restart, Task};
+use super::visitor::{Flow, Visitor};
 use fencepost_engine::Threads;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};

@@ -1,11 +1,15 @@
 //! An execution graph again, from its steps.
 
-use super::explorer::{ExploreError, Explorer, Options, set_source};
+use super::cells::Cells;
+use super::error::ExploreError;
+use super::event::{set_source, write_flags};
+use super::explorer::Options;
 use super::trace::trace_of;
+use super::walk::{Ending, Settled, State, Walk};
 use fencepost_engine::Threads;
 use fencepost_memory::axioms;
-use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::{EventId, GraphStep, Model, Outcome, ThreadId, Trace};
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_trace::{Access, EventId, GraphStep, Model, Outcome, ThreadId, Trace};
 
 /// Runs `program` along `steps` and returns the trace, which has been checked against the model's axioms, and its races.
 pub fn replay_steps<T: Threads>(
@@ -13,62 +17,118 @@ pub fn replay_steps<T: Threads>(
     model: Model,
     steps: &[GraphStep],
 ) -> Result<(Trace, Vec<(EventId, EventId)>), ExploreError> {
-    let mut explorer = Explorer::new(program, Options::new(model))?;
-    let (graph, outcome) = explorer.build(steps)?;
-    let trace = trace_of(explorer.program(), &graph, model, outcome);
+    let patience = Options::new(model).max_events;
+    let mut builder = Builder {
+        walk: Walk::new(program, model.is_hardware(), patience),
+        cells: Cells::default(),
+        graph: Graph::new(),
+    };
+    let outcome = builder.build(steps)?;
+    let trace = trace_of(&builder.walk.program, &builder.graph, model, outcome);
     axioms::check(&trace).map_err(|_| ExploreError::Diverged(steps.len() as u32))?;
     let races = if model == Model::C11 { axioms::races(&trace) } else { Vec::new() };
     Ok((trace, races))
 }
 
-impl<T: Threads> Explorer<T> {
+struct Builder<T> {
+    walk: Walk<T>,
+    cells: Cells,
+    graph: Graph,
+}
+
+impl<T: Threads> Builder<T> {
     /// Builds the graph of `steps`, starting over with wider cells where accesses overlap.
-    fn build(&mut self, steps: &[GraphStep]) -> Result<(Graph, Outcome), ExploreError> {
+    fn build(&mut self, steps: &[GraphStep]) -> Result<Outcome, ExploreError> {
         loop {
             match self.try_build(steps) {
-                Ok(built) => return Ok(built),
-                Err(error) => match self.widen_cells() {
-                    true => {}
-                    false => return Err(error),
-                },
+                Ok(outcome) => return Ok(outcome),
+                Err(error) => self.cells = self.cells.take_merged().ok_or(error)?,
             }
         }
     }
 
-    fn try_build(&mut self, steps: &[GraphStep]) -> Result<(Graph, Outcome), ExploreError> {
-        self.open(Graph::new());
-        self.start_program();
-        // The final positions of the writes of the graph, by event.
+    fn try_build(&mut self, steps: &[GraphStep]) -> Result<Outcome, ExploreError> {
+        self.graph = Graph::new();
+        self.walk.start();
+        // The final positions of the writes, by event.
         let mut positions = vec![0];
         for (i, step) in steps.iter().enumerate() {
             let number = i as u32 + 1;
             let diverged = || ExploreError::Diverged(number);
-            let node = self.add_bare(ThreadId(step.thread))?.ok_or_else(diverged)?;
-            let graph = self.graph_mut();
-            let data = *graph.node(node);
+            let thread = ThreadId(step.thread);
+            let node = self.add(thread)?.ok_or_else(diverged)?;
+            let data = *self.graph.node(node);
             positions.push(step.position.unwrap_or(0));
             if data.flags.has(Flags::READ) {
                 let source = step.reads.filter(|s| *s < number).map(Node).ok_or_else(diverged)?;
-                let fits = source == Node::INIT
-                    || (graph.node(source).place == data.place && graph.node(source).flags.has(Flags::WRITE));
-                if !fits {
+                let writes = self.graph.node(source);
+                if source != Node::INIT && !(writes.place == data.place && writes.flags.has(Flags::WRITE)) {
                     return Err(diverged());
                 }
-                self.read_from(node, source, step.variant);
+                set_source(&mut self.graph, node, source, step.variant, &mut self.walk.sets);
+                self.walk.apply_read(&self.graph, node);
             } else if data.flags.has(Flags::WRITE) {
                 let own = step.position.ok_or_else(diverged)?;
-                let writes = &graph.writes(data.place)[1..];
+                let writes = &self.graph.writes(data.place)[1..];
                 let before = writes.iter().filter(|w| positions[w.index()] < own).count() as u32;
-                graph.place_write(node, before + 1);
+                self.graph.place_write(node, before + 1);
             }
         }
-        let outcome = self.outcome_here();
-        Ok((self.close(), outcome))
+        Ok(self.outcome())
     }
 
-    fn read_from(&mut self, node: Node, source: Node, variant: u32) {
-        let (graph, sets) = self.graph_and_sets();
-        set_source(graph, node, source, variant, sets);
-        self.apply_read(node);
+    /// Adds the next event of `thread`, leaving open what a read reads and where a write stands. `None` if it has no next event.
+    fn add(&mut self, thread: ThreadId) -> Result<Option<Node>, ExploreError> {
+        let Some(run) = self.walk.threads.get_mut(thread.index()).filter(|run| run.state == State::Ready) else {
+            return Ok(None);
+        };
+        if let Some(half) = run.half.take() {
+            self.walk.finish_half(thread, &half);
+            let read = *self.graph.thread(thread).last().expect("its reading half");
+            let place = self.graph.node(read).place;
+            let write = self.graph.add(self.walk.new_node(thread, half.flags(), place, half.access));
+            self.graph.set_value(write, half.written);
+            return Ok(Some(write));
+        }
+        let Settled::Access(access) = self.walk.settle(thread) else { return Ok(None) };
+        let place = match access.location() {
+            None => Place::NONE,
+            Some(at) => self.cells.place(at, &mut self.graph, |at| self.walk.program.initial(at))?,
+        };
+        let whole = place == Place::NONE || access.location() == Some(self.graph.location(place));
+        let reads = !matches!(access, Access::Store { .. } | Access::Fence { .. }) || !whole;
+        let flags = if reads { Flags::READ } else { write_flags(&access) };
+        let node = self.graph.add(self.walk.new_node(thread, flags, place, access));
+        if !reads {
+            if let Access::Store { value, .. } = access {
+                self.graph.set_value(node, value);
+            }
+            self.walk.finish_write(thread);
+        }
+        Ok(Some(node))
+    }
+
+    /// How the execution stands after the last step.
+    fn outcome(&mut self) -> Outcome {
+        for t in 0..self.walk.threads.len() {
+            let thread = ThreadId(t as u32);
+            if self.walk.threads[t].state != State::Ready || self.walk.threads[t].half.is_some() {
+                continue;
+            }
+            match self.walk.settle(thread) {
+                Settled::Exit => self.walk.threads[t].state = State::Done,
+                Settled::Fail(failure) => return Outcome::Failed { thread, failure },
+                Settled::Access(_) => {
+                    if let Some(round) = self.walk.round_without_effect(&self.graph, thread) {
+                        self.walk.threads[t].state = State::Spinning(round);
+                    }
+                }
+                Settled::Endless => {}
+            }
+        }
+        match self.walk.end(&self.graph) {
+            Ending::Complete => Outcome::Finished,
+            Ending::Stuck(stuck) => stuck.outcome(),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Graphs as traces, and as steps to replay.
 
-use super::explorer::is_weaving;
+use super::event::is_weaving;
 use fencepost_engine::Threads;
 use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
 use fencepost_trace::{

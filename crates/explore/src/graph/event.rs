@@ -1,0 +1,98 @@
+//! What an access is in a graph: its flags, which for a read follow from the value it reads.
+
+use super::cells::{extract, weave};
+use fencepost_engine::{Effect, WaitSets, effect};
+use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_trace::{Access, FenceOrder, Hidden, LoadOrder, Location, Reply, RmwOrder, StoreOrder, Value};
+
+/// What a read does to its thread: [`Effect`], with partial stores to a cell as RMWs.
+pub(super) enum ReadEffect {
+    Load { order: LoadOrder, failed_rmw: bool, reply: Reply },
+    Rmw { order: StoreOrder, written: Value, reply: Reply, weaves: bool },
+    Blocked,
+}
+
+pub(super) fn read_effect(
+    cell: Location,
+    access: &Access,
+    whole: Value,
+    variant: u32,
+    sets: &mut WaitSets,
+) -> ReadEffect {
+    let whole_with = |part: Value| weave(cell, access, whole, part);
+    if let Access::Store { order, value, .. } = *access {
+        return ReadEffect::Rmw { order, written: whole_with(value), reply: Reply::NONE, weaves: true };
+    }
+    match effect(access, extract(cell, access, whole), variant, sets) {
+        Effect::Blocked => ReadEffect::Blocked,
+        Effect::Load { order, failed_rmw, reply } => ReadEffect::Load { order, failed_rmw, reply },
+        Effect::Rmw { order, written, reply } => {
+            ReadEffect::Rmw { order: order.store(), written: whole_with(written), reply, weaves: false }
+        }
+    }
+}
+
+/// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value.
+pub(super) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
+    let data = graph.node(read);
+    let (place, access) = (data.place, data.access);
+    let value = graph.written(place, source);
+    let flags = match read_effect(graph.location(place), &access, value, variant, sets) {
+        ReadEffect::Load { order, failed_rmw, .. } => load_flags(order).with(Flags::when(failed_rmw, Flags::FAILED)),
+        ReadEffect::Rmw { weaves, .. } => {
+            let order = match access {
+                Access::Rmw { order, .. } => order.load(),
+                Access::CompareExchange { success, .. } => success.load(),
+                Access::Store { order: StoreOrder::Plain, .. } => LoadOrder::Plain,
+                _ => RmwOrder::Relaxed.load(),
+            };
+            load_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES))
+        }
+        ReadEffect::Blocked => Flags::READ.with(Flags::BLOCKED),
+    };
+    graph.set_source(read, source, value, variant, flags);
+}
+
+pub(super) fn store_flags(order: StoreOrder) -> Flags {
+    Flags::WRITE
+        .with(Flags::when(order.releases(), Flags::RELEASE))
+        .with(Flags::when(order == StoreOrder::SeqCst, Flags::SC))
+        .with(Flags::when(order == StoreOrder::Plain, Flags::PLAIN))
+}
+
+fn load_flags(order: LoadOrder) -> Flags {
+    Flags::READ
+        .with(Flags::when(order.acquires(), Flags::ACQUIRE))
+        .with(Flags::when(order == LoadOrder::SeqCst, Flags::SC))
+        .with(Flags::when(order == LoadOrder::Plain, Flags::PLAIN))
+}
+
+fn fence_flags(order: FenceOrder) -> Flags {
+    Flags::FENCE
+        .with(Flags::when(order.acquires(), Flags::ACQUIRE))
+        .with(Flags::when(order.releases(), Flags::RELEASE))
+        .with(Flags::when(order == FenceOrder::SeqCst, Flags::SC))
+}
+
+/// Half of a store to part of a cell?
+pub(super) fn is_weaving(flags: Flags) -> bool {
+    flags.has(Flags::WEAVES)
+}
+
+/// Reads that are not choices: a thread's start and a join, whose source is fixed.
+pub(super) fn is_forced(at: Location) -> bool {
+    matches!(at.as_hidden(), Some((Hidden::ThreadStart | Hidden::ThreadEnd, _)))
+}
+
+pub(super) fn is_join(at: Location) -> bool {
+    matches!(at.as_hidden(), Some((Hidden::ThreadEnd, _)))
+}
+
+/// What a store or fence is.
+pub(super) fn write_flags(access: &Access) -> Flags {
+    match *access {
+        Access::Fence { order } => fence_flags(order),
+        Access::Store { order, .. } => store_flags(order),
+        _ => unreachable!("what a read is follows from what it reads"),
+    }
+}

@@ -1,0 +1,218 @@
+//! One run: the program along the graph, and on to its end, noting what else could have happened.
+
+use super::cells::extract;
+use super::error::ExploreError;
+use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
+use super::explorer::{Alternative, Context, Explorer, Options};
+use super::maximal::{maximal_after, race_with};
+use super::visitor::Stuck;
+use super::walk::{Ending, Settled, State};
+use fencepost_engine::{Threads, WaitSets};
+use fencepost_memory::graph::{Flags, Node, Place};
+use fencepost_trace::{Access, Failure, Model, StoreOrder, ThreadId, Value};
+
+/// Whether a run of the program came to an end that is to be reported.
+pub(super) enum Run {
+    Complete,
+    Stuck(Stuck),
+    Failed(ThreadId, Failure),
+    /// The graph is inconsistent: only its alternatives are of interest.
+    Dead,
+    Race(Node, Node),
+    Error(ExploreError),
+}
+
+impl<T: Threads> Explorer<T> {
+    /// Runs the program from the beginning along the graph, and on to its end.
+    pub(super) fn run(&mut self) -> Run {
+        self.walk.start();
+        let known = self.context().graph.len();
+        for i in 1..known as u32 {
+            if let Err(error) = self.walk.replay(&current(&mut self.contexts).graph, Node(i)) {
+                return Run::Error(error);
+            }
+        }
+        if let Some(race) = self.race_of_last() {
+            return race;
+        }
+        loop {
+            if self.context().graph.len() > self.options.max_events {
+                return Run::Stuck(Stuck::Limit);
+            }
+            match self.step() {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(error) => return Run::Error(error),
+            }
+        }
+    }
+
+    /// Adds the next event; says if the run is over.
+    fn step(&mut self) -> Result<Option<Run>, ExploreError> {
+        if let Some(t) = self.walk.threads.iter().position(|run| run.half.is_some()) {
+            return Ok(self.add_exclusive_write(ThreadId(t as u32)));
+        }
+        for t in 0..self.walk.threads.len() {
+            if self.walk.threads[t].state != State::Ready {
+                continue;
+            }
+            let thread = ThreadId(t as u32);
+            let access = match self.walk.settle(thread) {
+                Settled::Access(access) => access,
+                Settled::Exit => {
+                    self.walk.threads[t].state = State::Done;
+                    continue;
+                }
+                Settled::Fail(failure) => return Ok(Some(Run::Failed(thread, failure))),
+                Settled::Endless => return Ok(Some(Run::Stuck(Stuck::Limit))),
+            };
+            let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
+            let context = current(&mut self.contexts);
+            let place = self.cells.place(at, &mut context.graph, |at| self.walk.program.initial(at))?;
+            match access {
+                // A store to part of a cell keeps the other bytes, as an RMW would.
+                Access::Store { order, value, .. } if context.graph.location(place) == at => {
+                    return Ok(self.add_store(thread, access, place, order, value));
+                }
+                Access::Store { .. } => return Ok(self.add_read(thread, access, place)),
+                _ => {}
+            }
+            if is_join(at) && context.graph.writes(place).len() == 1 {
+                // The thread that it joins has not ended yet.
+                continue;
+            }
+            if let Some(round) = self.walk.round_without_effect(&context.graph, thread) {
+                self.walk.threads[t].state = State::Spinning(round);
+                continue;
+            }
+            return Ok(self.add_read(thread, access, place));
+        }
+        Ok(Some(match self.walk.end(&self.context().graph) {
+            Ending::Complete => Run::Complete,
+            Ending::Stuck(stuck) => Run::Stuck(stuck),
+        }))
+    }
+
+    fn add_fence(&mut self, thread: ThreadId, access: Access) -> Option<Run> {
+        let new = self.walk.new_node(thread, write_flags(&access), Place::NONE, access);
+        current(&mut self.contexts).graph.add(new);
+        self.walk.finish_write(thread);
+        None
+    }
+
+    /// Adds a read of the last write, and notes the other consistent ones.
+    fn add_read(&mut self, thread: ThreadId, access: Access, place: Place) -> Option<Run> {
+        let new = self.walk.new_node(thread, Flags::READ, place, access);
+        let Context { graph, todo } = current(&mut self.contexts);
+        let sets = &mut self.walk.sets;
+        let read = graph.add(new);
+        let last = graph.writes(place).len() - 1;
+        if !is_forced(graph.location(place)) {
+            for position in self.checker.floor(graph, read)..=last {
+                let source = graph.writes(place)[position];
+                let seen = extract(graph.location(place), &access, graph.written(place, source));
+                for variant in (0..self.options.ways(&access, seen, sets)).rev() {
+                    if position == last && variant == 0 {
+                        break;
+                    }
+                    set_source(graph, read, source, variant, sets);
+                    if self.checker.admits(graph, read) {
+                        todo.push(Alternative::Source { read, source, variant });
+                    }
+                }
+            }
+        }
+        let source = graph.writes(place)[last];
+        set_source(graph, read, source, 0, sets);
+        self.walk.apply_read(graph, read);
+        self.race_of_last()
+    }
+
+    /// Adds a write that comes last in coherence order, and notes the other consistent positions and the reads that it may revisit.
+    fn add_store(
+        &mut self,
+        thread: ThreadId,
+        access: Access,
+        place: Place,
+        order: StoreOrder,
+        value: Value,
+    ) -> Option<Run> {
+        let new = self.walk.new_node(thread, store_flags(order), place, access);
+        let context = current(&mut self.contexts);
+        let write = context.graph.add(new);
+        context.graph.set_value(write, value);
+        note_revisits(context, write, &self.options, &self.walk.sets);
+        let Context { graph, todo } = context;
+        let last = graph.writes(place).len() as u32;
+        if last > 1 {
+            let floor = self.checker.floor(graph, write) as u32;
+            for position in floor + 1..last {
+                graph.place_write(write, position);
+                if self.checker.admits(graph, write) {
+                    todo.push(Alternative::Position { write, position });
+                }
+                graph.unplace_write(write);
+            }
+        }
+        graph.place_write(write, last);
+        self.walk.finish_write(thread);
+        self.race_of_last()
+    }
+
+    /// Adds the writing half of an RMW, whose position is given by what the reading half read.
+    fn add_exclusive_write(&mut self, thread: ThreadId) -> Option<Run> {
+        let half = self.walk.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
+        let context = current(&mut self.contexts);
+        let read = *context.graph.thread(thread).last().expect("its reading half");
+        let place = context.graph.node(read).place;
+        let new = self.walk.new_node(thread, half.flags(), place, half.access);
+        let write = context.graph.add(new);
+        context.graph.set_value(write, half.written);
+        note_revisits(context, write, &self.options, &self.walk.sets);
+        self.walk.finish_half(thread, &half);
+        let graph = &mut context.graph;
+        graph.place_write(write, graph.position_of(read) + 1);
+        if !self.checker.admits(graph, write) {
+            return Some(Run::Dead);
+        }
+        self.race_of_last()
+    }
+
+    /// A race between the event added last (or a read that was turned to it) and another.
+    fn race_of_last(&mut self) -> Option<Run> {
+        if self.options.model != Model::C11 {
+            return None;
+        }
+        let graph = &self.context().graph;
+        let last = graph.last();
+        let place = graph.node(last).place;
+        if place == Place::NONE || graph.plain_accesses(place) == 0 {
+            return None;
+        }
+        let turned = graph.reads(place).iter().copied().filter(|r| graph.node(*r).source == last);
+        let race = std::iter::once(last).chain(turned).find_map(|node| race_with(graph, node));
+        race.map(|(first, second)| Run::Race(first, second))
+    }
+}
+
+/// The graph at hand and what is to be tried on it. (Not a method, so that the rest can be borrowed beside it.)
+fn current(contexts: &mut [Context]) -> &mut Context {
+    contexts.last_mut().expect("a run has a context")
+}
+
+/// Notes the earlier reads that could read the new write, which stands nowhere in coherence order yet.
+fn note_revisits(context: &mut Context, write: Node, options: &Options, sets: &WaitSets) {
+    let Context { graph, todo } = context;
+    let place = graph.node(write).place;
+    if is_forced(graph.location(place)) {
+        return;
+    }
+    for read in graph.reads(place) {
+        if graph.porf_le(*read, write) || !maximal_after(graph, *read, write) {
+            continue;
+        }
+        let access = &graph.node(*read).access;
+        let ways = options.ways(access, extract(graph.location(place), access, graph.node(write).value), sets);
+        todo.extend((0..ways).rev().map(|variant| Alternative::Revisit { write, read: *read, variant }));
+    }
+}

@@ -1,0 +1,47 @@
+//! Who is told of what exploration meets.
+
+use fencepost_memory::graph::{Graph, Node};
+use fencepost_trace::{Failure, Outcome, ThreadId};
+
+/// Go on, or stop the whole exploration?
+pub type Flow = std::ops::ControlFlow<()>;
+
+/// Why an execution has threads that cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stuck {
+    /// Every thread that is left waits for something that will never come.
+    Deadlock(Vec<ThreadId>),
+    /// Every thread that is left waits or repeats a loop without effect, and nothing will ever change.
+    Livelock(Vec<ThreadId>),
+    /// It waits for a value that is there already: the execution in which it reads that is explored elsewhere.
+    Redundant,
+    /// The limit of events was hit: the exploration is not complete.
+    Limit,
+}
+
+impl Stuck {
+    /// The outcome that it stands for in a trace.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Stuck::Deadlock(blocked) => Outcome::Deadlock { blocked },
+            Stuck::Livelock(spinning) => Outcome::Livelock { spinning },
+            Stuck::Redundant => Outcome::Redundant,
+            Stuck::Limit => Outcome::StepLimit,
+        }
+    }
+}
+
+/// Who is told of what exploration meets. The program's threads stand where the execution left them.
+pub trait Visitor<T> {
+    /// A complete execution.
+    fn execution(&mut self, program: &T, graph: &Graph) -> Flow;
+
+    /// An execution that cannot be completed.
+    fn stuck(&mut self, program: &T, graph: &Graph, stuck: Stuck) -> Flow;
+
+    /// The program failed in this execution.
+    fn failed(&mut self, program: &T, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow;
+
+    /// Two accesses race (C/C++20 only).
+    fn race(&mut self, program: &T, graph: &Graph, first: Node, second: Node) -> Flow;
+}

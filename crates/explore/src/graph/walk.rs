@@ -1,0 +1,247 @@
+//! The program along a graph: its threads, resumed step by step with what the graph says they read.
+
+use super::error::ExploreError;
+use super::event::{ReadEffect, read_effect, store_flags};
+use super::visitor::Stuck;
+use fencepost_engine::{Lowering, Stage, Threads, WaitSets};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
+use fencepost_trace::{Access, Failure, Op, Reply, StoreOrder, ThreadId, Value};
+use rustc_hash::FxHashMap;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Not created (yet).
+    Absent,
+    Ready,
+    /// Waits at a read that its guard does not let through.
+    Blocked,
+    /// Goes around a loop without effect; its last round starts with the event at this index.
+    Spinning(u32),
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadRun {
+    lowering: Lowering,
+    pub(super) state: State,
+    /// How many threads it has created.
+    spawned: u32,
+    /// The writing half of an RMW whose reading half is done.
+    pub(super) half: Option<Half>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Half {
+    order: StoreOrder,
+    pub(super) written: Value,
+    reply: Reply,
+    pub(super) access: Access,
+    weaves: bool,
+}
+
+impl Half {
+    pub(super) fn flags(&self) -> Flags {
+        store_flags(self.order).with(Flags::EXCLUSIVE).with(Flags::when(self.weaves, Flags::WEAVES))
+    }
+}
+
+pub(super) enum Settled {
+    Access(Access),
+    Exit,
+    Fail(Failure),
+    Endless,
+}
+
+/// How a run of the program ends, when nobody can go on.
+pub(super) enum Ending {
+    Complete,
+    Stuck(Stuck),
+}
+
+/// A program and where its threads stand.
+pub(super) struct Walk<T> {
+    pub(super) program: T,
+    pub(super) sets: WaitSets,
+    pub(super) threads: Vec<ThreadRun>,
+    /// The names of created threads, by creator and how many it had created before: the same in every execution.
+    names: FxHashMap<(ThreadId, u32), ThreadId>,
+    initial_threads: u32,
+    hardware: bool,
+    /// How often a thread may yield before it must do something.
+    patience: usize,
+}
+
+impl<T: Threads> Walk<T> {
+    pub(super) fn new(program: T, hardware: bool, patience: usize) -> Walk<T> {
+        Walk {
+            program,
+            sets: WaitSets::default(),
+            threads: Vec::new(),
+            names: FxHashMap::default(),
+            initial_threads: 0,
+            hardware,
+            patience,
+        }
+    }
+
+    /// Puts the program back to its beginning.
+    pub(super) fn start(&mut self) {
+        self.initial_threads = self.program.start();
+        self.threads.clear();
+        for t in 0..self.initial_threads {
+            self.add_thread(ThreadId(t), false, State::Ready);
+        }
+    }
+
+    fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
+        let lowering = Lowering::start(thread, spawned, self.hardware);
+        self.threads.push(ThreadRun { lowering, state, spawned: 0, half: None });
+    }
+
+    /// Runs `thread` to its next access.
+    pub(super) fn settle(&mut self, thread: ThreadId) -> Settled {
+        // A thread that only yields is stopped by the same limit as one that only reads.
+        for _ in 0..self.patience {
+            match self.threads[thread.index()].lowering.stage() {
+                Stage::Access(access) => return Settled::Access(access),
+                Stage::Done(reply) => {
+                    let op = self.program.resume(thread, reply);
+                    let run = &mut self.threads[thread.index()];
+                    let (names, initial) = (&mut self.names, self.initial_threads);
+                    run.lowering.begin(op, || {
+                        let fresh = ThreadId(initial + names.len() as u32);
+                        *names.entry((thread, run.spawned)).or_insert(fresh)
+                    });
+                }
+                Stage::Yield => self.threads[thread.index()].lowering.performed(Reply::NONE),
+                Stage::Exit => return Settled::Exit,
+                Stage::Fail(failure) => return Settled::Fail(failure),
+            }
+        }
+        Settled::Endless
+    }
+
+    /// Lets a thread take a step that is in the graph already.
+    pub(super) fn replay(&mut self, graph: &Graph, node: Node) -> Result<(), ExploreError> {
+        let data = graph.node(node);
+        let thread = data.thread;
+        let t = thread.index();
+        if self.threads.get(t).is_none_or(|run| run.state != State::Ready) {
+            return Err(ExploreError::Nondeterministic(thread));
+        }
+        if let Some(half) = self.threads[t].half.take() {
+            self.threads[t].lowering.performed(half.reply);
+            return Ok(());
+        }
+        match self.settle(thread) {
+            Settled::Access(access) if access == data.access => {}
+            _ => return Err(ExploreError::Nondeterministic(thread)),
+        }
+        if data.flags.has(Flags::READ) {
+            self.apply_read(graph, node);
+        } else {
+            self.finish_write(thread);
+        }
+        Ok(())
+    }
+
+    /// The effect of a read on its thread.
+    pub(super) fn apply_read(&mut self, graph: &Graph, node: Node) {
+        let data = graph.node(node);
+        let run = &mut self.threads[data.thread.index()];
+        match read_effect(graph.location(data.place), &data.access, data.value, data.variant, &mut self.sets) {
+            ReadEffect::Blocked => run.state = State::Blocked,
+            ReadEffect::Load { reply, .. } => run.lowering.performed(reply),
+            ReadEffect::Rmw { order, written, reply, weaves } => {
+                run.half = Some(Half { order, written, reply, access: data.access, weaves });
+            }
+        }
+    }
+
+    /// A store or fence has been performed.
+    pub(super) fn finish_write(&mut self, thread: ThreadId) {
+        let run = &mut self.threads[thread.index()];
+        run.lowering.performed(Reply::NONE);
+        if *run.lowering.op() == Op::Spawn {
+            run.spawned += 1;
+            let child = run.lowering.child();
+            while self.threads.len() <= child.index() {
+                self.add_thread(ThreadId(self.threads.len() as u32), true, State::Absent);
+            }
+            self.threads[child.index()].state = State::Ready;
+            // The creator learns the child's name before the child runs.
+            self.settle(thread);
+        }
+    }
+
+    /// If the thread stands where it stood before, with the same local state and nothing written since: the
+    /// index of the event with which that round began.
+    pub(super) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<u32> {
+        let label = self.program.label(thread);
+        let events = graph.thread(thread);
+        let mut digest = None;
+        for (i, node) in events.iter().enumerate().rev() {
+            let data = graph.node(*node);
+            if data.flags.has(Flags::WRITE) {
+                return None;
+            }
+            if data.label == label && data.flags.has(Flags::READ) {
+                let now = match digest {
+                    Some(now) => now,
+                    None => {
+                        let now = self.program.digest(thread)?;
+                        digest = Some(now);
+                        now
+                    }
+                };
+                if now == data.digest {
+                    return Some(i as u32);
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
+        let label = self.program.label(thread);
+        let digest = if flags.has(Flags::READ) { self.program.digest(thread).unwrap_or(0) } else { 0 };
+        NewNode { thread, flags, place, label, digest, access }
+    }
+
+    /// Nobody can go on.
+    pub(super) fn end(&self, graph: &Graph) -> Ending {
+        let waits = |run: &ThreadRun| !matches!(run.state, State::Done | State::Absent);
+        if !self.threads.iter().any(waits) {
+            return Ending::Complete;
+        }
+        let mut stuck = Vec::new();
+        let mut spins = false;
+        for (t, run) in self.threads.iter().enumerate().filter(|(_, run)| waits(run)) {
+            let thread = ThreadId(t as u32);
+            let events = graph.thread(thread);
+            let latest = |node: &Node| {
+                let data = graph.node(*node);
+                !data.flags.has(Flags::READ) || graph.position_of(*node) as usize + 1 == graph.writes(data.place).len()
+            };
+            let hopeless = match run.state {
+                State::Blocked => events.last().is_none_or(latest),
+                State::Spinning(round) => {
+                    spins = true;
+                    events[round as usize..].iter().all(latest)
+                }
+                // It joins a thread that is among the stuck ones itself.
+                _ => true,
+            };
+            if !hopeless {
+                return Ending::Stuck(Stuck::Redundant);
+            }
+            stuck.push(thread);
+        }
+        Ending::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+    }
+
+    /// Says that the half-done RMW of `thread` is done.
+    pub(super) fn finish_half(&mut self, thread: ThreadId, half: &Half) {
+        self.threads[thread.index()].lowering.performed(half.reply);
+    }
+}
