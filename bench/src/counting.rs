@@ -1,9 +1,8 @@
 //! A visitor that only counts, so that nothing but exploration is measured.
 
-use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor};
-use fencepost_litmus::{LitmusProgram, LitmusTest};
+use fencepost_explore::graph::{Flow, Stuck, Visitor};
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_trace::{Failure, Model, ThreadId};
+use fencepost_trace::{Failure, ThreadId};
 
 /// How many executions of each kind there were.
 #[derive(Default)]
@@ -14,25 +13,19 @@ pub struct Counts {
     pub blocked: u64,
 }
 
-impl Visitor<LitmusProgram> for Counts {
-    fn execution(&mut self, _: &LitmusProgram, _: &Graph) -> Flow {
+impl<T> Visitor<T> for Counts {
+    fn execution(&mut self, _: &T, _: &Graph) -> Flow {
         self.executions += 1;
         Flow::Continue(())
     }
-    fn stuck(&mut self, _: &LitmusProgram, _: &Graph, _: Stuck) -> Flow {
+    fn stuck(&mut self, _: &T, _: &Graph, _: Stuck) -> Flow {
         self.blocked += 1;
         Flow::Continue(())
     }
-    fn failed(&mut self, _: &LitmusProgram, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &T, _: &Graph, _: ThreadId, _: Failure) -> Flow {
         Flow::Continue(())
     }
-    fn race(&mut self, _: &LitmusProgram, _: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &T, _: &Graph, _: Node, _: Node) -> Flow {
         Flow::Break(())
     }
-}
-
-/// Explores a test under a model, on one core.
-pub fn explore(test: &LitmusTest, model: Model) -> Counts {
-    let mut explorer = Explorer::new(test.program(), Options::new(model)).expect("the model has axioms");
-    explorer.explore(Counts::default).expect("a litmus test can be explored")
 }

@@ -49,6 +49,11 @@ pub fn measure() {
         }
     }
     println!("{} tests of tests/oracle, one core; herd7: {HERD_MEDIAN_MS} ms in the median at its fastest.\n", sources.len());
+    let start = Instant::now();
+    for source in &sources {
+        LitmusTest::parse("bench", source.as_bytes()).expect("the corpus parses");
+    }
+    println!("Parsing alone: {:.1} µs/test.\n", start.elapsed().as_secs_f64() * 1e6 / sources.len() as f64);
     println!("| model | tests/s | µs/test | herd7's time over ours |");
     println!("|---|---|---|---|");
     for model in [Model::Sc, Model::Tso, Model::Pso, Model::C11] {

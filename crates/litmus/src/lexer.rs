@@ -171,8 +171,10 @@ impl<'s> Lexer<'s> {
             Some(byte) if byte.is_ascii_digit() => self.number(pos)?,
             Some(byte) if is_name_byte(*byte) => TokenKind::Name(self.word()),
             Some(b'\'') => self.character(pos)?,
-            Some(_) => {
-                let punct = PUNCTUATION.into_iter().find(|text| rest.starts_with(text.as_bytes()));
+            Some(first) => {
+                // The first byte rules nearly all of them out.
+                let fits = |text: &&str| text.as_bytes()[0] == *first && rest.starts_with(text.as_bytes());
+                let punct = PUNCTUATION.into_iter().find(fits);
                 let Some(punct) = punct else {
                     let char = self.text[self.at..].chars().next().unwrap_or(' ');
                     return Err(pos.error(format!("unexpected character `{}`", char.escape_default())));

@@ -4,6 +4,7 @@ use super::cells::Cells;
 use super::error::ExploreError;
 use super::event::set_source;
 use super::extend::Run;
+use super::maximal::is_doomed;
 use super::visitor::{Flow, Visitor};
 use super::walk::Walk;
 use fencepost_engine::{Threads, WaitSets, variants};
@@ -253,6 +254,10 @@ impl<T: Threads> Explorer<T> {
             return false;
         };
         graph.place_write(write, position);
+        if is_doomed(graph, place) {
+            self.pool.push(child);
+            return false;
+        }
         if parent.todo.is_empty() {
             self.pool.extend(self.contexts.pop());
         }

@@ -4,7 +4,7 @@ use super::cells::extract;
 use super::error::ExploreError;
 use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
 use super::explorer::{Alternative, Context, Explorer, Options};
-use super::maximal::{maximal_after, race_with};
+use super::maximal::{is_doomed, maximal_after, race_with};
 use super::visitor::Stuck;
 use super::walk::{Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};
@@ -16,7 +16,7 @@ pub(super) enum Run {
     Complete,
     Stuck(Stuck),
     Failed(ThreadId, Failure),
-    /// The graph is inconsistent: only its alternatives are of interest.
+    /// The graph is inconsistent, or cannot be completed: only its alternatives are of interest.
     Dead,
     Race(Node, Node),
     Error(ExploreError),
@@ -116,7 +116,9 @@ impl<T: Threads> Explorer<T> {
                         break;
                     }
                     set_source(graph, read, source, variant, sets);
-                    if self.checker.admits(graph, read) {
+                    // A wait that begins with a stale value is not maximal, so that nothing would ever turn it to another write.
+                    let waits = graph.node(read).flags.has(Flags::BLOCKED);
+                    if !waits && self.checker.admits(graph, read) {
                         todo.push(Alternative::Source { read, source, variant });
                     }
                 }
@@ -155,6 +157,9 @@ impl<T: Threads> Explorer<T> {
             }
         }
         graph.place_write(write, last);
+        if is_doomed(graph, place) {
+            return Some(Run::Dead);
+        }
         self.walk.finish_write(thread);
         self.race_of_last()
     }
