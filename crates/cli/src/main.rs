@@ -1,1 +1,34 @@
-fn main() {}
+//! The command `fencepost`.
+//!
+//! What was typed ([`args`]) becomes one of the [`commands`], which does its work and says how it ended: with a
+//! [`Status`](error::Status) or an [`Error`](error::Error). Both are exit statuses, and nothing else ends the process.
+
+mod args;
+mod campaign;
+mod commands;
+mod digest;
+mod error;
+mod exhaustive;
+mod in_order;
+mod limits;
+mod recording;
+mod screen;
+mod subject;
+mod tally;
+mod target;
+mod witness;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = args::parse().and_then(|cli| commands::run(cli.command, &mut screen::Screen::new(cli.screen)));
+    match result {
+        Ok(status) => status.into(),
+        Err(error) => {
+            if let Some(line) = error.line() {
+                eprintln!("fencepost: {line}");
+            }
+            error.status().into()
+        }
+    }
+}

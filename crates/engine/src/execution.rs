@@ -420,6 +420,31 @@ impl<M: Machine> Execution<M> {
         self.machine.clock(thread)
     }
 
+    /// Makes a location known before the program changes it behind the engine's back.
+    pub fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
+        self.machine.introduce(at, initial);
+    }
+
+    /// What `thread` would read from a known location now, if it read its newest value.
+    pub fn peek(&mut self, thread: ThreadId, at: Location) -> Value {
+        self.sources.clear();
+        self.machine.sources(thread, Read { at, order: LoadOrder::Plain, exclusive: true }, &mut self.sources);
+        self.sources.last().map_or(Value::ZERO, |source| source.value)
+    }
+
+    /// How many events there are.
+    #[inline]
+    pub fn event_count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whose event this was, and what it did.
+    #[inline]
+    pub fn event(&self, id: EventId) -> (ThreadId, &EventKind) {
+        let record = &self.records[id.index() - 1];
+        (record.thread, &record.kind)
+    }
+
     /// How many threads wait in the wait set with this value.
     pub fn waiting(&self, value: Value) -> usize {
         self.sets.waiting(value)

@@ -1,1 +1,48 @@
 //! Findings and executions for people and machines.
+//!
+//! Pure functions from data to text: nothing here opens a file, looks at the terminal or knows where its values
+//! came from. The same values become text and JSON:
+//!
+//! - [`LitmusReport`]: what a litmus test can do; [`litmus_json`] and [`text::litmus`];
+//! - [`RunReport`]: what a campaign found, which is its own JSON document; [`text::run`];
+//! - [`text::execution`]: one execution, threads side by side, in the words of a front end ([`Describe`]).
+//!
+//! ```
+//! use fencepost_report::text::Look;
+//! use fencepost_report::{LitmusReport, ModelResult, Reached, StateCount, litmus_json, text};
+//! use fencepost_trace::Model;
+//!
+//! let state = |x, executions| StateCount { values: vec![x], executions, satisfies: false };
+//! let report = LitmusReport {
+//!     test: "2W".into(),
+//!     file: "2W.litmus".into(),
+//!     vars: vec!["x".into()],
+//!     condition: None,
+//!     results: vec![ModelResult {
+//!         model: Model::Sc,
+//!         executions: 2,
+//!         blocked: 0,
+//!         failed: 0,
+//!         complete: true,
+//!         reached: Reached::States(vec![state(1, 1), state(2, 1)]),
+//!     }],
+//! };
+//! assert_eq!(
+//!     litmus_json(&report, &report.results[0], None),
+//!     r#"{"test":"2W","file":"2W.litmus","model":"sc","executions":2,"states":[{"x":1},{"x":2}]}"#
+//! );
+//! assert!(text::litmus(&report, Look::PLAIN).contains("2 executions"));
+//! ```
+
+mod describe;
+mod litmus;
+mod order;
+mod run;
+pub mod text;
+
+pub use describe::{Describe, statement_at};
+pub use litmus::{
+    ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
+};
+pub use order::{Order, Timeline};
+pub use run::{RunReport, Verdict};

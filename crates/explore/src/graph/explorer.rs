@@ -242,10 +242,9 @@ impl<T: Threads> Explorer<T> {
         };
         for position in positions {
             graph.place_write(write, position);
-            if self.checker.admits(graph, write) && self.checker.admits(graph, read) {
-                if let Some(other) = found.replace(position) {
-                    child.todo.push(Alternative::Position { write, position: other });
-                }
+            let consistent = self.checker.admits(graph, write) && self.checker.admits(graph, read);
+            if consistent && let Some(other) = found.replace(position) {
+                child.todo.push(Alternative::Position { write, position: other });
             }
             graph.unplace_write(write);
         }
