@@ -13,7 +13,7 @@ use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
 use fencepost_trace::{
     Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome, Part, Reply,
-    StoreOrder, ThreadId, Trace, Value, VectorClock,
+    RmwOrder, StoreOrder, ThreadId, Trace, Value, VectorClock,
 };
 
 /// What the owner of the program does next.
@@ -430,6 +430,15 @@ impl<M: Machine> Execution<M> {
         self.sources.clear();
         self.machine.sources(thread, Read { at, order: LoadOrder::Plain, exclusive: true }, &mut self.sources);
         self.sources.last().map_or(Value::ZERO, |source| source.value)
+    }
+
+    /// The program has written `value` to a known location behind the engine's back: `thread` did, in code that submits nothing. It counts as an
+    /// acquiring and releasing exchange, and is performed at once, without a choice.
+    pub fn intrude(&mut self, thread: ThreadId, at: Location, value: Value) {
+        self.sources.clear();
+        self.machine.sources(thread, Read { at, order: LoadOrder::Acquire, exclusive: true }, &mut self.sources);
+        let newest = self.sources.last().copied();
+        self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
     /// How many events there are.

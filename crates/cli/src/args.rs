@@ -1,0 +1,224 @@
+//! What was typed.
+//!
+//! Options that several commands share are structs here, each with its help beside it; those of one command are in
+//! its file in [`commands`](crate::commands).
+
+use crate::commands::Command;
+use crate::error::Error;
+use crate::limits::LITMUS_LIMITS;
+use crate::screen;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, ValueEnum};
+use fencepost_trace::{Limits, Model};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// Finds the concurrency bugs that only appear when memory is relaxed, and shows the execution that breaks.
+#[derive(Parser, Debug)]
+#[command(name = "fencepost", version, max_term_width = 100)]
+#[command(after_help = "Exit status: 0 nothing found, 1 something was found, 2 the command could not do its work, \
+    3 nothing found but a limit stopped the work.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+}
+
+/// How to print.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ScreenArgs {
+    /// How to print: text (for people), json (for programs)
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    #[arg(hide_possible_values = true, help_heading = "Output")]
+    pub format: Format,
+    /// When to use colours: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    #[arg(hide_possible_values = true, help_heading = "Output")]
+    pub color: Colour,
+    /// Print the verdict only
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How much work to do, and on how many cores.
+#[derive(Args, Clone, Debug)]
+pub struct WorkArgs {
+    /// Stop after so many executions
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
+    pub executions: Option<u64>,
+    /// Stop after so long: 30s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
+    pub time: Option<Duration>,
+    /// Use so many cores [default: all]
+    #[arg(long, short, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
+    pub jobs: Option<u64>,
+    /// Cut an execution off after so many steps [default: 10000]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
+    pub max_steps: Option<u64>,
+}
+
+impl WorkArgs {
+    /// How many workers.
+    pub fn jobs(&self) -> usize {
+        match self.jobs {
+            // More threads than this help nobody, and the system has limits too.
+            Some(jobs) => jobs.min(1024) as usize,
+            None => available_parallelism().map_or(1, NonZeroUsize::get),
+        }
+    }
+
+    /// Where one execution ends.
+    pub fn limits(&self) -> Limits {
+        self.max_steps.map_or(LITMUS_LIMITS, |max_steps| Limits { max_steps })
+    }
+}
+
+/// What a campaign on one target takes.
+#[derive(Args, Clone, Debug)]
+pub struct CampaignArgs {
+    /// A .litmus file
+    #[arg(value_name = "TARGET")]
+    pub target: PathBuf,
+    /// Arguments for the target
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<String>,
+    /// The memory model: sc, tso, pso, pslo, c11
+    #[arg(long, value_name = "MODEL", default_value = "c11", value_parser = Model::from_str)]
+    pub model: Model,
+    #[command(flatten)]
+    pub work: WorkArgs,
+    /// The seed of the campaign: the same seed gives the same executions and findings, whatever --jobs is
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Do not stop at the first finding
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Where findings and their executions are written, if there are any
+    #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
+    pub out: PathBuf,
+    /// Give an execution up after so long; a litmus test needs none, --max-steps ends it
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
+    pub timeout: Option<Duration>,
+}
+
+/// The models of `litmus`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelList(pub Vec<Model>);
+
+impl FromStr for ModelList {
+    type Err = String;
+    fn from_str(text: &str) -> Result<ModelList, String> {
+        let mut models = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            let unknown = |_| format!("unknown memory model '{name}': expected sc, tso, pso, pslo, c11 or all");
+            let named = match name {
+                "all" => Model::ALL.to_vec(),
+                _ => vec![name.parse().map_err(unknown)?],
+            };
+            for model in named {
+                if !models.contains(&model) {
+                    models.push(model);
+                }
+            }
+        }
+        Ok(ModelList(models))
+    }
+}
+
+/// A number of things to do.
+fn positive(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number, 1 or more".to_owned())
+}
+
+/// `30s`, `5m`, `1h`, `250ms`; a number alone is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("expected a time such as 30s, 5m or 1h".to_owned()),
+    };
+    let number: f64 = digits.parse().map_err(|_| "expected a time such as 30s, 5m or 1h".to_owned())?;
+    match Duration::try_from_secs_f64(number * scale) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("a time is more than 0 and not too long".to_owned()),
+    }
+}
+
+/// Reads the command line.
+pub fn parse() -> Result<Cli, Error> {
+    Cli::try_parse().map_err(|error| {
+        let text = error.render();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let ansi = screen::colours(Colour::Auto);
+                let text = if ansi { text.ansi().to_string() } else { text.to_string() };
+                screen::print(&text).err().unwrap_or(Error::Help(text))
+            }
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Error::Usage("no command: try `fencepost --help`".to_owned())
+            }
+            _ => Error::Usage(one_line(&text.to_string())),
+        }
+    })
+}
+
+/// The part of clap's message that says what is wrong, in one line.
+fn one_line(text: &str) -> String {
+    let problem: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let problem = problem.join(" ");
+    let tip = text.lines().map(str::trim).find(|line| line.starts_with("tip:"));
+    let tip = tip.map_or_else(String::new, |tip| format!(" ({tip})"));
+    format!("{}{tip}; see --help", problem.strip_prefix("error: ").unwrap_or(&problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        let ms = |text| duration(text).map(|time| time.as_millis());
+        assert_eq!(ms("30s"), Ok(30_000));
+        assert_eq!(ms("5m"), Ok(300_000));
+        assert_eq!(ms("1h"), Ok(3_600_000));
+        assert_eq!(ms("250ms"), Ok(250));
+        assert_eq!(ms("1.5"), Ok(1_500));
+        for bad in ["", "s", "5x", "-1s", "0s", "nans", "1e300h", "ß"] {
+            assert!(ms(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn models_are_listed_once_in_the_order_typed() {
+        let list = |text: &str| text.parse().map(|ModelList(models)| models);
+        assert_eq!(list("tso,sc,tso"), Ok(vec![Model::Tso, Model::Sc]));
+        assert_eq!(list("c11,all").unwrap()[..2], [Model::C11, Model::Sc]);
+        assert!(list("x86").is_err() && list("").is_err());
+    }
+}

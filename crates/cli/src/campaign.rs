@@ -1,0 +1,111 @@
+//! Many random executions of a machine.
+//!
+//! Executions are numbered, and each has a seed of its own, so that it does not matter who runs which. Workers take
+//! pieces of neighbouring executions; the pieces are added up in their order, and with a finding that ends the
+//! campaign everything after it is dropped, as if it had never been run.
+
+use crate::limits::Budget;
+use crate::subject::Subject;
+use crate::tally::{Collector, Stop, Tally, Watch};
+use fencepost_explore::execute;
+use fencepost_explore::graph::ExploreError;
+use fencepost_explore::random::seed_of;
+use fencepost_trace::{Plan, StrategySpec};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// How many executions a worker takes at a time.
+const PIECE: u64 = 64;
+
+/// The pieces that are done.
+#[derive(Default)]
+struct Progress {
+    all: Tally,
+    /// How many pieces `all` has.
+    pieces: u64,
+    early: BTreeMap<u64, Result<Piece, ExploreError>>,
+    over: bool,
+    error: Option<ExploreError>,
+}
+
+struct Piece {
+    tally: Tally,
+    /// Does the campaign end here?
+    last: bool,
+}
+
+impl Progress {
+    /// Adds a piece, and those that waited for it. Is the campaign over?
+    fn add(&mut self, number: u64, piece: Result<Piece, ExploreError>) -> bool {
+        self.early.insert(number, piece);
+        while !self.over
+            && let Some(piece) = self.early.remove(&self.pieces)
+        {
+            self.pieces += 1;
+            match piece {
+                Ok(piece) => {
+                    self.all.absorb(piece.tally);
+                    self.over = piece.last;
+                }
+                Err(error) => {
+                    self.error = Some(error);
+                    self.over = true;
+                }
+            }
+        }
+        self.over
+    }
+}
+
+/// Runs a campaign.
+pub fn random(subject: &Subject, watch: Watch, seed: u64, budget: Budget, jobs: usize) -> Result<Tally, ExploreError> {
+    let next = AtomicU64::new(0);
+    let over = AtomicBool::new(false);
+    let progress = Mutex::new(Progress::default());
+    let work = || {
+        while !over.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number.saturating_mul(PIECE) >= budget.executions() {
+                break;
+            }
+            let piece = run_piece(subject, watch, seed, budget, number);
+            let mut progress = progress.lock().expect("no worker panics while it holds the progress");
+            if progress.add(number, piece) {
+                over.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..jobs {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let progress = progress.into_inner().expect("no worker panics while it holds the progress");
+    match progress.error {
+        None => Ok(progress.all),
+        Some(error) => Err(error),
+    }
+}
+
+fn run_piece(subject: &Subject, watch: Watch, seed: u64, budget: Budget, number: u64) -> Result<Piece, ExploreError> {
+    let from = number * PIECE;
+    let to = from.saturating_add(PIECE).min(budget.executions());
+    let mut collector = Collector::part(subject, watch, budget.of_time_only(), from);
+    let mut program = subject.test.program();
+    for execution in from..to {
+        if budget.time_is_up() {
+            return Ok(Piece { tally: collector.tally, last: true });
+        }
+        let strategy = StrategySpec::Random { seed: seed_of(seed, execution) };
+        let plan = Plan { model: watch.model, buffer: watch.buffer, strategy, limits: watch.limits };
+        let executed = execute(&mut program, &plan)?;
+        let flow = collector.machine(&program, &executed);
+        if flow.is_break() && watch.stop != Stop::Never {
+            return Ok(Piece { tally: collector.tally, last: true });
+        }
+    }
+    Ok(Piece { tally: collector.tally, last: to == budget.executions() })
+}

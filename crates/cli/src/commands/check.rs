@@ -1,0 +1,36 @@
+//! `fencepost check`: every behaviour.
+
+use super::shared::{Campaign, watch};
+use crate::args::CampaignArgs;
+use crate::error::{Error, Status};
+use crate::exhaustive::{Method, explore};
+use crate::limits::Budget;
+use crate::screen::Screen;
+use crate::target::Target;
+use std::time::Instant;
+
+/// Explore every behaviour of a program, no two executions alike: a proof or a bug.
+///
+/// Exit status 0 means that everything was explored and nothing found, 3 that nothing was found before a limit was hit.
+/// With --executions one core explores, so that what is cut off does not depend on --jobs.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    campaign: CampaignArgs,
+}
+
+pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
+    let started = Instant::now();
+    let args = args.campaign;
+    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)?;
+    let budget = Budget::new(args.work.executions, args.work.time);
+    let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())
+        .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
+    // A finding that ends the exploration leaves the rest unexplored.
+    let complete = !tally.limited && (args.keep_going || tally.findings.is_empty());
+    Campaign { command: "check", args: &args, subject: &subject, digest: &digest, started }.finish(
+        tally,
+        Some(complete),
+        screen,
+    )
+}

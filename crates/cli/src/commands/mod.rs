@@ -1,0 +1,37 @@
+//! The subcommands, one file each: its options and what it does.
+//!
+//! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
+
+mod check;
+mod litmus;
+mod replay;
+mod shared;
+mod test;
+
+use crate::error::{Error, Status};
+use crate::screen::Screen;
+use clap::Subcommand;
+
+macro_rules! commands {
+    ($($name:ident: $file:ident,)*) => {
+        /// What to do.
+        #[derive(Subcommand, Debug)]
+        pub enum Command {
+            $($name($file::Args),)*
+        }
+
+        /// Does it.
+        pub fn run(command: Command, screen: &mut Screen) -> Result<Status, Error> {
+            match command {
+                $(Command::$name(args) => $file::run(args, screen),)*
+            }
+        }
+    };
+}
+
+commands! {
+    Litmus: litmus,
+    Test: test,
+    Check: check,
+    Replay: replay,
+}

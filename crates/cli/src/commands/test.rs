@@ -1,0 +1,41 @@
+//! `fencepost test`: many executions, at random.
+
+use super::shared::{Campaign, watch};
+use crate::args::CampaignArgs;
+use crate::campaign;
+use crate::error::{Error, Status};
+use crate::limits::Budget;
+use crate::screen::Screen;
+use crate::target::Target;
+use fencepost_trace::Model;
+use std::time::Instant;
+
+/// How many executions there are if nobody says.
+const EXECUTIONS: u64 = 10_000;
+
+/// Run many executions of a program, each choice at random, and report what goes wrong.
+///
+/// For a litmus test that is: a final state that `exists` asks for or that `~exists` or `forall` forbids, a data race
+/// (under c11), a failure. Without --executions and --time 10,000 executions are run.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    campaign: CampaignArgs,
+    /// How many stores fit a store buffer (tso, pso) [default: any number]
+    #[arg(long, value_name = "N")]
+    buffer: Option<u32>,
+}
+
+pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
+    let started = Instant::now();
+    let Args { campaign: args, buffer } = args;
+    if buffer.is_some() && !matches!(args.model, Model::Tso | Model::Pso) {
+        return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
+    }
+    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)?;
+    let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
+    let budget = Budget::new(executions, args.work.time);
+    let tally = campaign::random(&subject, watch(&args, buffer), args.seed, budget, args.work.jobs())
+        .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
+    Campaign { command: "test", args: &args, subject: &subject, digest: &digest, started }.finish(tally, None, screen)
+}

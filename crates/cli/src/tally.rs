@@ -1,0 +1,312 @@
+//! What some executions came to: final states, counts, findings.
+//!
+//! Tallies of parts of a campaign add up to that of the whole, in whatever order they are added.
+
+use crate::limits::Budget;
+use crate::subject::{State, Subject};
+use fencepost_engine::Threads;
+use fencepost_explore::Executed;
+use fencepost_explore::graph::{Flow, Stuck, Visitor, steps_of};
+use fencepost_litmus::LitmusProgram;
+use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_trace::{
+    EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+};
+use rustc_hash::FxHashMap;
+
+/// What makes two findings the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Key {
+    pub kind: FindingKind,
+    pub labels: Vec<FindingLabel>,
+    /// The final state that a condition complains about.
+    pub state: State,
+}
+
+/// A finding, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub key: Key,
+    pub message: String,
+    /// In how many executions.
+    pub count: u64,
+    /// The first of them, from 1.
+    pub first: u64,
+    /// The first of them again.
+    pub plan: Plan,
+}
+
+/// The sum of some executions.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Those that ended, whether well or not.
+    pub executions: u64,
+    /// Those that were cut off, or go around a loop for ever.
+    pub blocked: u64,
+    /// Of `executions`, those in which the program failed.
+    pub failed: u64,
+    /// Did a limit keep some from being explored?
+    pub limited: bool,
+    /// How many end in each final state.
+    pub states: FxHashMap<State, u64>,
+    pub findings: Vec<Found>,
+}
+
+impl Tally {
+    /// Adds another part of the same campaign.
+    pub fn absorb(&mut self, other: Tally) {
+        self.executions += other.executions;
+        self.blocked += other.blocked;
+        self.failed += other.failed;
+        self.limited |= other.limited;
+        for (state, count) in other.states {
+            *self.states.entry(state).or_default() += count;
+        }
+        for found in other.findings {
+            match self.findings.iter_mut().find(|known| known.key == found.key) {
+                None => self.findings.push(found),
+                Some(known) => {
+                    known.count += found.count;
+                    if found.first < known.first {
+                        known.first = found.first;
+                        known.plan = found.plan;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// When a collection ends of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    Never,
+    AtRace,
+    AtFinding,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    pub model: Model,
+    /// The bound of the store buffers, where executions are run by a machine.
+    pub buffer: Option<u32>,
+    pub limits: Limits,
+    /// Is a state that the condition asks for or forbids a finding?
+    pub condition: bool,
+    pub stop: Stop,
+}
+
+impl Watch {
+    fn plan(&self, strategy: StrategySpec) -> Plan {
+        Plan { model: self.model, buffer: self.buffer, strategy, limits: self.limits }
+    }
+}
+
+/// Adds executions up as they come.
+pub struct Collector<'a> {
+    subject: &'a Subject,
+    watch: Watch,
+    budget: Budget,
+    /// How many executions came before these.
+    before: u64,
+    pub tally: Tally,
+}
+
+impl<'a> Collector<'a> {
+    pub fn new(subject: &'a Subject, watch: Watch, budget: Budget) -> Self {
+        Collector { subject, watch, budget, before: 0, tally: Tally::default() }
+    }
+
+    /// A part of a campaign: executions after the first so many.
+    pub fn part(subject: &'a Subject, watch: Watch, budget: Budget, before: u64) -> Self {
+        Collector { before, ..Collector::new(subject, watch, budget) }
+    }
+
+    /// An execution of a machine, which `program` has just run.
+    pub fn machine(&mut self, program: &LitmusProgram, executed: &Executed) -> Flow {
+        if self.is_spent() {
+            return Flow::Break(());
+        }
+        let trace = &executed.trace;
+        let again = || StrategySpec::Follow { choices: trace.choices.clone() };
+        if !executed.races.is_empty() {
+            self.tally.executions += 1;
+            let mut flow = Flow::Continue(());
+            for (first, second) in &executed.races {
+                let ends = [first, second].map(|event| label_of_event(trace, event.index() - 1));
+                flow = self.race(ends.into_iter().flatten().collect(), again);
+            }
+            return flow;
+        }
+        match &trace.outcome {
+            Outcome::Finished => self.finished(Subject::state(program, trace), again),
+            Outcome::Failed { thread, failure } => self.failure(program, *thread, *failure, again),
+            Outcome::Deadlock { blocked } => self.stuck_threads(FindingKind::Deadlock, program, blocked, again),
+            Outcome::Livelock { spinning } => self.stuck_threads(FindingKind::Livelock, program, spinning, again),
+            Outcome::StepLimit => self.cut_off(),
+            Outcome::Redundant => self.blocked(),
+        }
+    }
+
+    /// Is the budget spent? Then the tally says so.
+    fn is_spent(&mut self) -> bool {
+        let spent = self.budget.is_spent(self.tally.executions + self.tally.blocked);
+        self.tally.limited |= spent;
+        spent
+    }
+
+    fn finished(&mut self, state: State, again: impl FnOnce() -> StrategySpec) -> Flow {
+        self.tally.executions += 1;
+        let complaint = if self.watch.condition { self.subject.complaint(&state) } else { None };
+        let flow = match complaint {
+            Some(message) => {
+                let key = Key { kind: FindingKind::Assertion, labels: Vec::new(), state: state.clone() };
+                self.found(key, message, again)
+            }
+            None => Flow::Continue(()),
+        };
+        *self.tally.states.entry(state).or_default() += 1;
+        flow
+    }
+
+    fn race(&mut self, mut labels: Vec<FindingLabel>, again: impl FnOnce() -> StrategySpec) -> Flow {
+        // Which of the two came first is chance.
+        labels.sort_by(|a, b| (a.thread, &a.label).cmp(&(b.thread, &b.label)));
+        let ends: Vec<String> = labels
+            .iter()
+            .map(|l| format!("the {} in {} at {}:{}", l.access, l.label.function, l.label.line, l.label.column))
+            .collect();
+        let message = format!("{} are not ordered: undefined behaviour", ends.join(" and "));
+        let flow = self.found(Key { kind: FindingKind::DataRace, labels, state: State::new() }, message, again);
+        if self.watch.stop == Stop::AtRace { Flow::Break(()) } else { flow }
+    }
+
+    fn failure(
+        &mut self,
+        program: &LitmusProgram,
+        thread: ThreadId,
+        failure: Failure,
+        again: impl FnOnce() -> StrategySpec,
+    ) -> Flow {
+        self.tally.executions += 1;
+        self.tally.failed += 1;
+        let label = standing(program, thread, "fail");
+        let place = format!("in {} at {}:{}", label.label.function, label.label.line, label.label.column);
+        let message = match failure {
+            // The only way for a litmus test to crash.
+            Failure::Crash => format!("division by zero {place}"),
+            other => format!("{} {place}", FindingKind::from(other)),
+        };
+        self.found(Key { kind: failure.into(), labels: vec![label], state: State::new() }, message, again)
+    }
+
+    fn stuck_threads(
+        &mut self,
+        kind: FindingKind,
+        program: &LitmusProgram,
+        threads: &[ThreadId],
+        again: impl FnOnce() -> StrategySpec,
+    ) -> Flow {
+        self.tally.blocked += 1;
+        let (access, what) = match (kind, threads.len()) {
+            (FindingKind::Deadlock, 1) => ("wait", "waits for ever"),
+            (FindingKind::Deadlock, _) => ("wait", "wait for ever"),
+            (_, 1) => ("spin", "goes around a loop for ever: nobody is left to end it"),
+            _ => ("spin", "go around loops for ever: nobody is left to end them"),
+        };
+        let labels: Vec<FindingLabel> = threads.iter().map(|thread| standing(program, *thread, access)).collect();
+        let names: Vec<&str> = labels.iter().map(|label| &label.label.function[..]).collect();
+        let message = format!("{} {what}", names.join(" and "));
+        self.found(Key { kind, labels, state: State::new() }, message, again)
+    }
+
+    fn cut_off(&mut self) -> Flow {
+        self.tally.limited = true;
+        self.blocked()
+    }
+
+    fn blocked(&mut self) -> Flow {
+        self.tally.blocked += 1;
+        Flow::Continue(())
+    }
+
+    fn found(&mut self, key: Key, message: String, again: impl FnOnce() -> StrategySpec) -> Flow {
+        match self.tally.findings.iter_mut().find(|known| known.key == key) {
+            Some(known) => known.count += 1,
+            None => {
+                let first = self.before + self.tally.executions + self.tally.blocked;
+                let plan = self.watch.plan(again());
+                self.tally.findings.push(Found { key, message, count: 1, first, plan });
+            }
+        }
+        if self.watch.stop == Stop::AtFinding { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+}
+
+impl Visitor<LitmusProgram> for Collector<'_> {
+    fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
+        if self.is_spent() {
+            return Flow::Break(());
+        }
+        self.finished(Subject::state_of_graph(program, graph), || steps(graph))
+    }
+
+    fn stuck(&mut self, program: &LitmusProgram, graph: &Graph, stuck: Stuck) -> Flow {
+        if self.is_spent() {
+            return Flow::Break(());
+        }
+        match stuck {
+            Stuck::Deadlock(threads) => self.stuck_threads(FindingKind::Deadlock, program, &threads, || steps(graph)),
+            Stuck::Livelock(threads) => self.stuck_threads(FindingKind::Livelock, program, &threads, || steps(graph)),
+            Stuck::Redundant => self.blocked(),
+            Stuck::Limit => self.cut_off(),
+        }
+    }
+
+    fn failed(&mut self, program: &LitmusProgram, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow {
+        if self.is_spent() {
+            return Flow::Break(());
+        }
+        self.failure(program, thread, failure, || steps(graph))
+    }
+
+    fn race(&mut self, program: &LitmusProgram, graph: &Graph, first: Node, second: Node) -> Flow {
+        if self.is_spent() {
+            return Flow::Break(());
+        }
+        self.tally.executions += 1;
+        let ends = [first, second].map(|node| label_of_node(program, graph, node));
+        Collector::race(self, ends.to_vec(), || steps(graph))
+    }
+}
+
+/// A graph as a strategy.
+pub fn steps(graph: &Graph) -> StrategySpec {
+    StrategySpec::Graph { steps: steps_of(graph) }
+}
+
+/// Where a thread stands.
+fn standing(program: &LitmusProgram, thread: ThreadId, access: &str) -> FindingLabel {
+    FindingLabel { label: program.describe(program.label(thread)), thread, access: access.to_owned() }
+}
+
+fn label_of_event(trace: &Trace, index: usize) -> Option<FindingLabel> {
+    let event = trace.events.get(index)?;
+    let access = match event.kind {
+        EventKind::Rmw { .. } => "rmw",
+        EventKind::Store { .. } => "write",
+        _ => "read",
+    };
+    Some(FindingLabel { label: trace.label(event)?.clone(), thread: event.thread, access: access.to_owned() })
+}
+
+fn label_of_node(program: &LitmusProgram, graph: &Graph, node: Node) -> FindingLabel {
+    let data = graph.node(node);
+    let access = match data.flags {
+        flags if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) => "rmw",
+        flags if flags.has(Flags::WRITE) => "write",
+        _ => "read",
+    };
+    FindingLabel { label: program.describe(data.label), thread: data.thread, access: access.to_owned() }
+}

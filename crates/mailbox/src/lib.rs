@@ -1,0 +1,120 @@
+//! The memory that the host and the runtime inside a program share.
+//!
+//! One file, mapped by both sides, so that what a worker has written outlives it. Three parts:
+//!
+//! | part | written by | holds |
+//! |---|---|---|
+//! | [`Header`] | both | counters that move while the worker runs: which execution it is in, how executions ended, how often each finding was met |
+//! | request | host, before the worker starts | a [`Request`] as JSON |
+//! | log | runtime, append-only | [`Record`]s as JSON, one a line |
+//!
+//! A worker may die at any instruction. A record counts only once [`Header::log_used`] covers it, and the counters are plain
+//! atomic words, so that the host always finds a state that makes sense: at most the last execution is missing, and
+//! [`Header::current`] says which one that is.
+
+mod request;
+mod record;
+mod table;
+
+pub use record::{Frame, Record, Report, Stack};
+pub use request::{Answers, Request, Restart, execution_seed};
+pub use table::{Slot, Table};
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The environment variable that names the file.
+pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
+
+/// The first word of the file; it changes when the layout does.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep01");
+
+/// Where the request starts.
+pub const REQUEST_OFFSET: usize = 1 << 20;
+
+/// Where the log starts.
+pub const LOG_OFFSET: usize = 4 << 20;
+
+/// How long the file is. It is sparse: what is not written takes no room.
+pub const FILE_SIZE: usize = 256 << 20;
+
+/// How an execution ended, as a position in [`Header::ended`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum End {
+    /// `main` returned or `exit` was called; the status is counted in [`Header::statuses`].
+    Exit = 0,
+    /// A failed `assert`.
+    Assertion = 1,
+    /// `abort`, or an exception that nobody caught.
+    Abort = 2,
+    /// A signal that kills.
+    Crash = 3,
+    /// Every thread waits for another.
+    Deadlock = 4,
+    /// Cut off by the limit of steps.
+    StepLimit = 5,
+    /// Cut off by the limit of time.
+    Timeout = 6,
+    /// Abandoned by the strategy.
+    Redundant = 7,
+    /// The worker died in it.
+    Died = 8,
+}
+
+impl End {
+    /// All of them.
+    pub const ALL: [End; 9] = [
+        End::Exit,
+        End::Assertion,
+        End::Abort,
+        End::Crash,
+        End::Deadlock,
+        End::StepLimit,
+        End::Timeout,
+        End::Redundant,
+        End::Died,
+    ];
+}
+
+/// The worker's states.
+pub mod state {
+    /// The program has not reached the runtime yet.
+    pub const STARTING: u32 = 0;
+    /// Executions are running.
+    pub const RUNNING: u32 = 1;
+    /// All is done.
+    pub const DONE: u32 = 2;
+    /// The runtime gave up; the last record says why.
+    pub const BROKEN: u32 = 3;
+}
+
+/// The beginning of the file.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// The length of the request in bytes.
+    pub request_length: u64,
+    /// How much of the log is written.
+    pub log_used: AtomicU64,
+    /// One of [`state`].
+    pub state: AtomicU32,
+    /// 1 if executions are run in forked children.
+    pub forking: AtomicU32,
+    /// The execution under way.
+    pub current: AtomicU64,
+    /// How many executions have ended.
+    pub done: AtomicU64,
+    /// How many steps they took together.
+    pub steps: AtomicU64,
+    /// Moves at every execution: a worker that stands still can be told from one that is busy.
+    pub pulse: AtomicU64,
+    /// How executions ended, by [`End`].
+    pub ended: [AtomicU64; 16],
+    /// Exit statuses, where they ended by exit.
+    pub statuses: [AtomicU64; 256],
+    /// Findings and outputs that were met, with their counts.
+    pub table: Table,
+}
+
+const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

@@ -1,0 +1,347 @@
+//! Atomics that the compiler's instrumentation cannot see.
+//!
+//! Under `-fsanitize=thread` gcc, clang and rustc turn every atomic operation and fence of the language into a call
+//! (`__tsan_atomic32_fetch_add`, `__tsan_atomic_thread_fence`), so that the code of an instrumented function has no
+//! locked instruction and no fence instruction of its own: the tests of this crate check that from `-O0` to `-O3`. One that
+//! is there comes from inline assembly, from an intrinsic such as `_mm_mfence`, or from code that was not instrumented.
+//! Fencepost neither controls nor records it, and must say so.
+//!
+//! What is scanned is the machine code of the program's own modules, function by function:
+//!
+//! - functions that call the ThreadSanitizer interface, and all others of the same compilation unit: a function that
+//!   consists of nothing but a fence gets no call;
+//! - compilation units written in assembler;
+//! - compilation units that were not instrumented at all, which are told apart ([`Origin`]). Rust's standard library,
+//!   which comes precompiled, is left out: a Rust program cannot do without it.
+//!
+//! Code of which nothing is known (no debug information, no call of the interface) is left out too: the compiler's own
+//! start-up code looks like that.
+//!
+//! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
+
+use crate::symbols::{Frame, Module, Symbols};
+use addr2line::gimli::{self, UnwindSection as _};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What an instruction does to memory that other threads can see.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Effect {
+    /// It reads and writes in one step (`lock xadd`, `xchg`).
+    ReadModifyWrite,
+    /// It orders memory accesses (`mfence`, `lfence`, `sfence`).
+    Fence,
+}
+
+/// How the instruction came to be there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Origin {
+    /// Inline assembly or an intrinsic in instrumented code, or an assembler file.
+    Assembly,
+    /// Code that was compiled without instrumentation into an instrumented module.
+    Uninstrumented,
+}
+
+/// An atomic operation or fence that the instrumentation cannot see.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HiddenAtomic {
+    /// The instruction, without operands: `lock cmpxchg`.
+    pub instruction: String,
+    /// What it does.
+    pub effect: Effect,
+    /// How it came to be there.
+    pub origin: Origin,
+    /// Where it is: an offset in the module, as in [`crate::symbols`]. The first one if it was inlined into several places.
+    pub offset: u64,
+    /// How many copies of it the module has.
+    pub copies: usize,
+    /// Its function, file, line and column, inlined functions first.
+    pub frames: Vec<Frame>,
+}
+
+impl fmt::Display for HiddenAtomic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frame = &self.frames[0];
+        match (frame.file.as_str(), frame.line, frame.column) {
+            ("", _, _) | (_, 0, _) => {}
+            (file, line, 0) => write!(f, "{file}:{line}: ")?,
+            (file, line, column) => write!(f, "{file}:{line}:{column}: ")?,
+        }
+        write!(f, "`{}` in {} ", self.instruction, frame.function)?;
+        match self.origin {
+            Origin::Assembly => f.write_str(
+                "is hidden from the instrumentation, and Fencepost does not control it: use the language's atomics \
+                 instead of assembly or intrinsics",
+            ),
+            Origin::Uninstrumented => f.write_str(
+                "is in code that is not instrumented, and Fencepost does not control it: build that file with \
+                 -fsanitize=thread too",
+            ),
+        }
+    }
+}
+
+/// Finds the hidden atomics of one module, in the order of their addresses, each source position once.
+///
+/// # Errors
+/// The module cannot be read, or is not an ELF file.
+pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>> {
+    let bytes = std::fs::read(path)?;
+    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let module = symbols.module(path);
+
+    let runtime = Runtime::of(&file);
+    let functions = functions(&file, module, &runtime);
+    let instrumented_units: HashSet<usize> =
+        functions.iter().filter(|function| function.calls_runtime).filter_map(|f| f.unit(module)).collect();
+
+    let mut found: Vec<HiddenAtomic> = Vec::new();
+    for function in functions.iter().filter(|function| !function.hits.is_empty()) {
+        let Some(origin) = function.origin(module, &instrumented_units) else { continue };
+        for hit in &function.hits {
+            add(&mut found, hit, origin, module);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds a hit, or counts it where an earlier one has the same source position.
+fn add(found: &mut Vec<HiddenAtomic>, hit: &Hit, origin: Origin, module: &Module) {
+    let frames = module.frames(hit.offset);
+    let same = |known: &&mut HiddenAtomic| {
+        let (a, b) = (&known.frames[0], &frames[0]);
+        b.line != 0
+            && known.instruction == hit.instruction
+            && (&a.function, &a.file, a.line, a.column) == (&b.function, &b.file, b.line, b.column)
+    };
+    match found.iter_mut().find(same) {
+        Some(known) => known.copies += 1,
+        None => found.push(HiddenAtomic {
+            instruction: hit.instruction.clone(),
+            effect: hit.effect,
+            origin,
+            offset: hit.offset,
+            copies: 1,
+            frames,
+        }),
+    }
+}
+
+/// An instruction that the instrumentation cannot see, before anything is known of its source.
+struct Hit {
+    offset: u64,
+    instruction: String,
+    effect: Effect,
+}
+
+/// A piece of code between two starts of functions.
+struct Function {
+    start: u64,
+    calls_runtime: bool,
+    hits: Vec<Hit>,
+}
+
+impl Function {
+    fn unit(&self, module: &Module) -> Option<usize> {
+        module.units.at(self.start).map(|(index, _)| index)
+    }
+
+    /// Where its hidden atomics come from; `None` if that is not known or of no interest.
+    fn origin(&self, module: &Module, instrumented: &HashSet<usize>) -> Option<Origin> {
+        if self.calls_runtime {
+            return Some(Origin::Assembly);
+        }
+        let (index, unit) = module.units.at(self.start)?;
+        // How the Rust project names the sources of what it ships precompiled.
+        let of_rust = |path: &str| path.starts_with("/rustc/") || path.starts_with("/rust/deps/");
+        if instrumented.contains(&index) || unit.assembler {
+            Some(Origin::Assembly)
+        } else if of_rust(&unit.name) || of_rust(&unit.directory) {
+            None
+        } else {
+            Some(Origin::Uninstrumented)
+        }
+    }
+}
+
+/// Decodes all code of the module, function by function.
+fn functions(file: &ElfFile64<'_, Endianness>, module: &Module, runtime: &Runtime) -> Vec<Function> {
+    let mut starts: BTreeSet<u64> = module.table.functions.iter().map(|symbol| symbol.address).collect();
+    // A stripped module still has the functions that unwinding needs: all of them, on x86-64.
+    starts.extend(unwind_starts(file).unwrap_or_default());
+
+    let mut functions = Vec::new();
+    for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+        let is_stub = section.name().is_ok_and(|name| name.starts_with(".plt"));
+        let Ok(code) = section.data() else { continue };
+        let (begin, end) = (section.address(), section.address() + code.len() as u64);
+        if is_stub {
+            continue;
+        }
+        let mut start = begin;
+        for &next in starts.range((std::ops::Bound::Excluded(begin), std::ops::Bound::Excluded(end))).chain([&end]) {
+            functions.push(decode(start, &code[(start - begin) as usize..(next - begin) as usize], runtime));
+            start = next;
+        }
+    }
+    functions
+}
+
+fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
+    let mut function = Function { start, calls_runtime: false, hits: Vec::new() };
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    let mut previous = Mnemonic::INVALID;
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        function.calls_runtime |= runtime.is_called_by(&instruction);
+        let not_a_fence = matches!(previous, Mnemonic::Pause | Mnemonic::Rdtsc | Mnemonic::Rdtscp);
+        match effect(&instruction) {
+            Some(_) if instruction.mnemonic() == Mnemonic::Lfence && not_a_fence => {}
+            Some(effect) => {
+                function.hits.push(Hit { offset: instruction.ip(), instruction: describe(&instruction), effect });
+            }
+            None => {}
+        }
+        if matches!(instruction.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp) && previous == Mnemonic::Lfence {
+            let just_before = |hit: &mut Hit| hit.instruction == "lfence" && hit.offset + 3 == instruction.ip();
+            function.hits.pop_if(just_before);
+        }
+        previous = instruction.mnemonic();
+    }
+    function
+}
+
+/// What an instruction does that the instrumentation should have seen.
+fn effect(instruction: &Instruction) -> Option<Effect> {
+    let in_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    match instruction.mnemonic() {
+        Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence => Some(Effect::Fence),
+        _ if instruction.has_lock_prefix() => Some(Effect::ReadModifyWrite),
+        // xchg locks by itself; the others are one instruction, which is atomic on one processor and meant to be.
+        Mnemonic::Xchg | Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b | Mnemonic::Xadd
+            if in_memory =>
+        {
+            Some(Effect::ReadModifyWrite)
+        }
+        _ => None,
+    }
+}
+
+fn describe(instruction: &Instruction) -> String {
+    let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    if instruction.has_lock_prefix() { format!("lock {name}") } else { name }
+}
+
+/// Where the ThreadSanitizer interface is called through.
+struct Runtime {
+    /// Slots that the loader fills with the address of a `__tsan_*` function.
+    slots: HashSet<u64>,
+    /// Stubs that jump through such a slot, and the functions themselves where they are inside the module.
+    entries: HashSet<u64>,
+}
+
+impl Runtime {
+    fn of(file: &ElfFile64<'_, Endianness>) -> Runtime {
+        let is_interface = |name: object::Result<&str>| name.is_ok_and(|name| name.starts_with("__tsan_"));
+        let mut slots = HashSet::new();
+        for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if let (RelocationTarget::Symbol(index), Some(table)) = (relocation.target(), file.dynamic_symbol_table())
+                && object::ObjectSymbolTable::symbol_by_index(&table, index).is_ok_and(|s| is_interface(s.name()))
+            {
+                slots.insert(address);
+            }
+        }
+        let mut entries: HashSet<u64> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|symbol| symbol.address() != 0 && symbol.section_index().is_some() && is_interface(symbol.name()))
+            .map(|symbol| symbol.address())
+            .collect();
+        for section in file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".plt"))) {
+            let Ok(code) = section.data() else { continue };
+            entries.extend(stubs(section.address(), code, &slots));
+        }
+        Runtime { slots, entries }
+    }
+
+    fn is_called_by(&self, instruction: &Instruction) -> bool {
+        let direct = instruction.op0_kind() == OpKind::NearBranch64;
+        (direct && self.entries.contains(&instruction.near_branch_target()))
+            || (instruction.is_ip_rel_memory_operand() && self.slots.contains(&instruction.ip_rel_memory_address()))
+    }
+}
+
+/// The entry points of a linkage table that lead to these slots. A stub is `jmp *slot`, with `endbr64` before it where
+/// the linker was asked for that; both addresses are entries.
+fn stubs(address: u64, code: &[u8], slots: &HashSet<u64>) -> Vec<u64> {
+    let mut entries = Vec::new();
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let mut landing = None;
+    for instruction in &mut decoder {
+        if instruction.is_ip_rel_memory_operand() && slots.contains(&instruction.ip_rel_memory_address()) {
+            entries.push(instruction.ip());
+            entries.extend(landing);
+        }
+        landing = (instruction.code() == Code::Endbr64).then_some(instruction.ip());
+    }
+    entries
+}
+
+/// Where the functions begin for which there is unwind information.
+fn unwind_starts(file: &ElfFile64<'_, Endianness>) -> Option<BTreeSet<u64>> {
+    let section = file.section_by_name(".eh_frame")?;
+    let frames = gimli::EhFrame::new(section.data().ok()?, gimli::LittleEndian);
+    let bases = gimli::BaseAddresses::default().set_eh_frame(section.address());
+    let mut starts = BTreeSet::new();
+    let mut common = BTreeMap::new();
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let gimli::CieOrFde::Fde(partial) = entry {
+            let parsed = partial.parse(|section, bases, offset| {
+                common.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
+            });
+            starts.extend(parsed.ok().map(|fde| fde.initial_address()));
+        }
+    }
+    Some(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(code: &[u8]) -> Vec<String> {
+        let runtime = Runtime { slots: HashSet::new(), entries: HashSet::new() };
+        decode(0x1000, code, &runtime).hits.into_iter().map(|hit| hit.instruction).collect()
+    }
+
+    #[test]
+    fn instructions_are_told_apart() {
+        for (code, expected) in [
+            (&[0xf0, 0x0f, 0xc1, 0x07][..], Some("lock xadd")), // lock xadd %eax,(%rdi)
+            (&[0xf0, 0x0f, 0xb1, 0x0f], Some("lock cmpxchg")),  // lock cmpxchg %ecx,(%rdi)
+            (&[0xf0, 0x83, 0x0c, 0x24, 0x00], Some("lock or")), // lock orl $0,(%rsp)
+            (&[0x87, 0x07], Some("xchg")),                      // xchg %eax,(%rdi)
+            (&[0x0f, 0xae, 0xf0], Some("mfence")),
+            (&[0x0f, 0xae, 0xe8], Some("lfence")),
+            (&[0x0f, 0xae, 0xf8], Some("sfence")),
+            (&[0x87, 0xc8], None),                   // xchg %ecx,%eax
+            (&[0x66, 0x90], None),                   // xchg %ax,%ax: a nop
+            (&[0x83, 0x0c, 0x24, 0x00], None),       // orl $0,(%rsp): a stack probe
+            (&[0xf3, 0x90, 0x0f, 0xae, 0xe8], None), // pause; lfence: a retpoline
+            (&[0x0f, 0xae, 0xe8, 0x0f, 0x31], None), // lfence; rdtsc
+            (&[0x0f, 0x31, 0x0f, 0xae, 0xe8], None), // rdtsc; lfence
+            // mfence; rdtsc; lfence; rdtsc: only the first is one.
+            (&[0x0f, 0xae, 0xf0, 0x0f, 0x31, 0x0f, 0xae, 0xe8, 0x0f, 0x31], Some("mfence")),
+        ] {
+            assert_eq!(hits(code), Vec::from_iter(expected), "{code:02x?}");
+        }
+    }
+}

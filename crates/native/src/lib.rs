@@ -1,0 +1,22 @@
+//! The native front end: unmodified C, C++ and Rust programs, compiled with `-fsanitize=thread`.
+//!
+//! Before a program runs, and after it has:
+//!
+//! - [`elf`] looks at the target: can it be run at all, is it instrumented, which of its [`libraries`] are not.
+//! - [`asm`] finds the atomics that the compiler's instrumentation cannot see.
+//! - [`symbols`] turns addresses into functions, files and lines, and addresses of data into names of variables.
+//! - [`host`] runs the program, in worker processes, and collects what they find.
+//! - [`embedded`] has the runtime that goes into the program, and unpacks it.
+//! - [`compiler`] is `fencepost cc` and `fencepost c++`, and compiles single files.
+
+pub mod asm;
+pub mod compiler;
+mod debuginfo;
+pub mod elf;
+pub mod embedded;
+pub mod host;
+mod image;
+pub mod libraries;
+pub mod symbols;
+mod table;
+mod units;

@@ -1,0 +1,86 @@
+//! What was found, in words.
+
+use super::Look;
+use super::layout::{clean, counted, grouped, width, wrap};
+use crate::{RunReport, Verdict};
+use fencepost_trace::{Finding, FindingLabel};
+
+/// A campaign: what was done, and what came of it. `shown` has, for each finding, the execution that shows it, if there
+/// is one to show.
+pub fn run(report: &RunReport, shown: &[Option<String>], look: Look) -> String {
+    let mut text = String::new();
+    for (i, item) in report.findings.iter().enumerate() {
+        text += &finding(item, report.executions, look);
+        text.push('\n');
+        if let Some(Some(execution)) = shown.get(i) {
+            text += execution;
+            text.push('\n');
+        }
+    }
+    text += &conclusion(report, look);
+    text
+}
+
+/// One finding of so many executions.
+pub fn finding(finding: &Finding, executions: u64, look: Look) -> String {
+    let mut text = what(finding, look);
+    text += &look.dim(&format!(
+        "  in {} of {}, first in execution {}",
+        grouped(finding.count),
+        counted(executions, "execution"),
+        grouped(finding.first_execution)
+    ));
+    text.push('\n');
+    if let Some(replay) = &finding.replay {
+        text += &format!("  again: fencepost replay {}\n", clean(replay));
+    }
+    text
+}
+
+/// A finding that was met again.
+pub fn reproduced(finding: &Finding, look: Look) -> String {
+    what(finding, look)
+}
+
+fn what(finding: &Finding, look: Look) -> String {
+    let mut text = format!("finding {}: {}\n", finding.id, look.bad(&finding.kind.to_string()));
+    for line in wrap(&clean(&finding.message), look.width.saturating_sub(2)) {
+        text += &format!("  {line}\n");
+    }
+    let widest = |part: &dyn Fn(&FindingLabel) -> usize| finding.labels.iter().map(part).max().unwrap_or(0);
+    let functions = widest(&|label| width(&label.label.function));
+    let accesses = widest(&|label| width(&label.access));
+    for label in &finding.labels {
+        let (function, place) = (clean(&label.label.function), place(label));
+        text += &format!("    {function:functions$}  {:accesses$}  {place}\n", label.access);
+    }
+    text
+}
+
+fn place(label: &FindingLabel) -> String {
+    format!("{}:{}:{}", clean(&label.label.file), label.label.line, label.label.column)
+}
+
+fn conclusion(report: &RunReport, look: Look) -> String {
+    let found = counted(report.findings.len() as u64, "finding");
+    let verdict = match report.verdict {
+        Verdict::Pass => look.good("pass"),
+        Verdict::Fail => look.bad(&format!("fail: {found}")),
+        Verdict::Incomplete => look.notable("incomplete: nothing found, but stopped by a limit"),
+    };
+    let mut done = counted(report.executions, "execution");
+    if report.blocked > 0 {
+        done += &format!(", {} blocked", grouped(report.blocked));
+    }
+    if report.complete {
+        done += ": all there are";
+    }
+    format!(
+        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n",
+        report.command,
+        clean(&report.target),
+        report.model,
+        counted(report.states, "final state"),
+        report.seconds
+    )
+}

@@ -1,0 +1,281 @@
+//! The text that people see, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report`
+//! writes them anew; the difference is then for review.
+
+use fencepost_report::text::{self, Execution, Look};
+use fencepost_report::{
+    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, StateCount, Verdict,
+    litmus_error_json, litmus_json, statement_at,
+};
+use fencepost_trace::{
+    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
+    Model, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
+};
+use std::path::PathBuf;
+
+fn check(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, text).expect("the snapshot can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == expected, "{name} differs; now it is:\n{text}");
+}
+
+fn look(width: usize) -> Look {
+    Look { width, colour: false }
+}
+
+// ---- litmus tests
+
+fn states(list: &[(&[i64], u64, bool)]) -> Reached {
+    let state = |(values, executions, satisfies): &(&[i64], u64, bool)| StateCount {
+        values: values.to_vec(),
+        executions: *executions,
+        satisfies: *satisfies,
+    };
+    Reached::States(list.iter().map(state).collect())
+}
+
+fn result(model: Model, executions: u64, reached: Reached) -> ModelResult {
+    ModelResult { model, executions, blocked: 0, failed: 0, complete: true, reached }
+}
+
+fn report(quantifier: Quantifier, vars: &[&str], results: Vec<ModelResult>) -> LitmusReport {
+    LitmusReport {
+        test: "SB".into(),
+        file: "tests/litmus/SB.litmus".into(),
+        vars: vars.iter().map(|var| (*var).to_owned()).collect(),
+        condition: Some(ConditionText { quantifier, proposition: "0:r0=0 /\\ 1:r0=0".into() }),
+        results,
+    }
+}
+
+fn store_buffering(quantifier: Quantifier) -> LitmusReport {
+    let strong = states(&[(&[0, 1], 1, false), (&[1, 0], 1, false), (&[1, 1], 1, false)]);
+    let weak = |n: u64| states(&[(&[0, 0], n, true), (&[0, 1], 1, false), (&[1, 0], 1, false), (&[1, 1], 1, false)]);
+    let mut pslo = result(Model::Pslo, 12_348, weak(12_345));
+    (pslo.blocked, pslo.complete) = (7, false);
+    let all = vec![
+        result(Model::Sc, 3, strong),
+        result(Model::Tso, 4, weak(1)),
+        result(Model::Pso, 4, weak(1)),
+        pslo,
+        result(Model::C11, 2, Reached::Race(race_labels())),
+    ];
+    report(quantifier, &["0:r0", "1:r0"], all)
+}
+
+fn race_labels() -> Vec<FindingLabel> {
+    let label = |function: &str, line, thread, access: &str| FindingLabel {
+        label: Label { function: function.into(), file: "SB.litmus".into(), line, column: 3 },
+        thread: ThreadId(thread),
+        access: access.into(),
+    };
+    vec![label("P0", 5, 0, "write"), label("P1", 10, 1, "read")]
+}
+
+#[test]
+fn states_of_a_test_under_five_models() {
+    check("states.txt", &text::litmus(&store_buffering(Quantifier::Exists), look(100)));
+    check("states-brief.txt", &text::litmus_brief(&store_buffering(Quantifier::Forall), look(100)));
+}
+
+#[test]
+fn promises_are_kept_or_broken() {
+    let text = [Quantifier::NotExists, Quantifier::Forall].map(|q| text::litmus(&store_buffering(q), look(100)));
+    check("states-promises.txt", &text.join("\n"));
+}
+
+#[test]
+fn a_narrow_terminal_gets_a_list() {
+    let text = text::litmus(&store_buffering(Quantifier::Exists), look(40));
+    assert!(text.lines().filter(|line| line.contains("r0=")).all(|line| line.chars().count() <= 40));
+    check("states-narrow.txt", &text);
+}
+
+#[test]
+fn colours_mark_what_matters() {
+    let text = text::litmus(&store_buffering(Quantifier::Exists), Look { width: 100, colour: true });
+    check("states-colour.txt", &text.replace('\x1b', "ESC"));
+}
+
+#[test]
+fn lines_of_json() {
+    let report = store_buffering(Quantifier::Exists);
+    let mut text: String = report.results.iter().map(|result| litmus_json(&report, result, None) + "\n").collect();
+    text += &(litmus_error_json("bad.litmus", None, 3, 7, "expected `;`") + "\n");
+    check("litmus.json", &text);
+}
+
+#[test]
+fn hostile_names_do_not_reach_the_terminal() {
+    let mut report = store_buffering(Quantifier::Exists);
+    report.test = "evil\x1b[2J\n".into();
+    report.file = "\x07.litmus".into();
+    assert!(!text::litmus(&report, look(100)).contains(|c: char| c.is_control() && c != '\n'));
+}
+
+// ---- executions
+
+const SOURCE: &str = "C SB
+{ [x]=0; [y]=0; }
+P0 (atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_relaxed); // announce
+  int r0 = atomic_load_explicit(y, memory_order_relaxed);
+}
+P1 (atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(y, 1, memory_order_relaxed);
+  int r0 = atomic_load_explicit(x, memory_order_relaxed);
+}
+";
+
+struct Words;
+
+impl Describe for Words {
+    fn thread(&self, thread: ThreadId) -> String {
+        format!("P{thread}")
+    }
+    fn statement(&self, label: &Label) -> Option<String> {
+        statement_at(SOURCE, label.line, label.column)
+    }
+    fn location(&self, at: Location) -> String {
+        if at.address == 0 { "x" } else { "y" }.to_owned()
+    }
+}
+
+const X: Location = Location { address: 0, size: Size::B4 };
+const Y: Location = Location { address: 16, size: Size::B4 };
+
+fn store(at: Location) -> EventKind {
+    EventKind::Store { at, order: StoreOrder::Relaxed, value: Value(1) }
+}
+
+fn load(at: Location, from: u32) -> EventKind {
+    let value = Value(u128::from(from != 0));
+    EventKind::Load { at, order: LoadOrder::Relaxed, value, from: EventId(from), parts: vec![], failed_rmw: false }
+}
+
+/// `steps`: thread, line (label), kind. `coherence`: the stores to x and to y.
+fn trace(model: Model, steps: &[(u32, u32, EventKind)], x: &[u32], y: &[u32]) -> Trace {
+    let lines = [4, 5, 8, 9];
+    let event = |(i, (thread, line, kind)): (usize, &(u32, u32, EventKind))| Event {
+        id: EventId(i as u32 + 1),
+        thread: ThreadId(*thread),
+        label: lines.iter().position(|l| l == line).expect("a line of the source") as u32,
+        kind: kind.clone(),
+        clock: vec![],
+    };
+    let list = |at: Location, stores: &[u32]| Coherence {
+        address: at.address,
+        bytes: 4,
+        stores: stores.iter().map(|s| EventId(*s)).collect(),
+    };
+    Trace {
+        model,
+        outcome: Outcome::Finished,
+        threads: 2,
+        events: steps.iter().enumerate().map(event).collect(),
+        coherence: vec![list(X, x), list(Y, y)],
+        labels: lines.map(|line| Label { function: "P".into(), file: "SB.litmus".into(), line, column: 3 }).to_vec(),
+        choices: vec![],
+    }
+}
+
+fn shown(trace: &Trace, order: Order, races: &[(EventId, EventId)], look: Look) -> String {
+    let state = [("0:r0".to_owned(), "0".to_owned()), ("1:r0".to_owned(), "0".to_owned())];
+    text::execution(&Execution { trace, order, describe: &Words, races, state: &state }, look)
+}
+
+fn buffers() -> Trace {
+    let steps = [
+        (0, 4, store(X)),
+        (1, 8, store(Y)),
+        (0, 5, load(Y, 0)),
+        (1, 8, EventKind::Commit { store: EventId(2) }),
+        (1, 9, load(X, 0)),
+        (0, 4, EventKind::Commit { store: EventId(1) }),
+    ];
+    trace(Model::Tso, &steps, &[1], &[2])
+}
+
+#[test]
+fn store_buffers_side_by_side() {
+    check("execution-buffers.txt", &shown(&buffers(), Order::Executed, &[], look(100)));
+    check("execution-wide.txt", &shown(&buffers(), Order::Executed, &[], look(160)));
+}
+
+/// Both loads read the initial value. Whatever the order, one of them is stale; the order of the trace would make
+/// it the second one of P1.
+#[test]
+fn a_stale_read_and_a_race() {
+    let steps = [(0, 4, store(X)), (0, 5, load(Y, 0)), (1, 8, store(Y)), (1, 9, load(X, 0))];
+    let races = [(EventId(1), EventId(4))];
+    check("execution-stale.txt", &shown(&trace(Model::C11, &steps, &[1], &[3]), Order::Graph, &races, look(100)));
+}
+
+/// P1 reads x from the initial value and y is read from P1: sequentially consistent, if P1 goes first.
+#[test]
+fn a_consistent_graph_is_shown_without_stale_reads() {
+    let steps = [(0, 4, store(X)), (1, 8, store(Y)), (0, 5, load(Y, 2)), (1, 9, load(X, 0))];
+    let text = shown(&trace(Model::Sc, &steps, &[1], &[2]), Order::Graph, &[], look(100));
+    assert!(!text.contains("stale"), "{text}");
+    check("execution-consistent.txt", &text);
+}
+
+#[test]
+fn threads_share_a_column_where_there_is_no_room() {
+    let mut trace = buffers();
+    trace.outcome = Outcome::Failed { thread: ThreadId(1), failure: Failure::Crash };
+    let text = shown(&trace, Order::Executed, &[], look(44));
+    assert!(text.lines().all(|line| line.chars().count() <= 44), "{text}");
+    check("execution-narrow.txt", &text);
+}
+
+// ---- findings
+
+fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
+    RunReport {
+        fencepost: "0.1.0".into(),
+        command: "test".into(),
+        target: "SB.litmus".into(),
+        model: Model::C11,
+        seed: 1,
+        verdict,
+        complete: false,
+        executions: 10_000,
+        blocked: 3,
+        states: 4,
+        seconds: 0.41,
+        findings,
+    }
+}
+
+fn data_race() -> Finding {
+    Finding {
+        id: 1,
+        kind: FindingKind::DataRace,
+        message: "the write in P0 at 5:3 and the read in P1 at 10:3 are not ordered: undefined behaviour".into(),
+        count: 2_120,
+        first_execution: 3,
+        severity: Severity::Harmful,
+        labels: race_labels(),
+        replay: Some("fencepost-out/finding-1.json".into()),
+    }
+}
+
+#[test]
+fn a_run_that_found_something() {
+    let report = run(Verdict::Fail, vec![data_race()]);
+    let execution = shown(&buffers(), Order::Executed, &[], look(100));
+    check("run-fail.txt", &text::run(&report, &[Some(execution)], look(100)));
+    check("run-fail.json", &report.to_json());
+    assert_eq!(serde_json::from_str::<RunReport>(&report.to_json()).unwrap(), report);
+}
+
+#[test]
+fn runs_that_found_nothing() {
+    let mut complete = run(Verdict::Pass, vec![]);
+    (complete.complete, complete.blocked) = (true, 0);
+    let text = [complete, run(Verdict::Incomplete, vec![])].map(|report| text::run(&report, &[], look(100)));
+    check("run-pass.txt", &text.join("\n"));
+}

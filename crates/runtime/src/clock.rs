@@ -1,0 +1,67 @@
+//! The program's time.
+//!
+//! It is simulated: nobody waits for it. It moves when every thread waits, to the moment when the first of those that wait for a time may
+//! go on; and a little whenever the program looks at it, a little more each time, so that a loop which waits for a time to come ends.
+
+use crate::{fibers, global::Global};
+use fencepost_trace::ThreadId;
+
+struct Clock {
+    /// Nanoseconds since the beginning of the execution.
+    now: u64,
+    looks: u64,
+}
+
+static CLOCK: Global<Clock> = Global::new(Clock { now: 0, looks: 0 });
+
+/// The date on which every execution begins, in seconds since 1970: the first of January 2026.
+const DATE: u64 = 1_767_225_600;
+/// The time since the machine was started, in seconds, at which every execution begins.
+const UPTIME: u64 = 100_000;
+
+pub const SECOND: u64 = 1_000_000_000;
+
+/// A new execution.
+pub fn reset() {
+    *CLOCK.get() = Clock { now: 0, looks: 0 };
+}
+
+/// Nanoseconds since the beginning of the execution.
+pub fn now() -> u64 {
+    CLOCK.get().now
+}
+
+/// The reading of a clock of this name, in nanoseconds. The program looks, so time passes.
+pub fn read(name: i32) -> u64 {
+    let clock = CLOCK.get();
+    clock.looks += 1;
+    clock.now += 1_000 * clock.looks.min(1_000);
+    epoch(name) + clock.now
+}
+
+fn epoch(name: i32) -> u64 {
+    match name {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => DATE * SECOND,
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
+        _ => UPTIME * SECOND,
+    }
+}
+
+/// A time of that clock, as nanoseconds since the beginning of the execution.
+pub fn since_start(name: i32, time: &libc::timespec) -> u64 {
+    let time = (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64);
+    time.saturating_sub(epoch(name))
+}
+
+/// Everybody waits: time passes until the first of those that wait for a time. Which thread that is; `None` if none does.
+pub fn pass() -> Option<ThreadId> {
+    let fibers = fibers::all();
+    let waiting = (0..fibers.count() as u32).map(ThreadId);
+    let first = waiting.filter_map(|t| fibers.get(t).deadline.map(|d| (d, t))).min()?;
+    let clock = CLOCK.get();
+    clock.now = clock.now.max(first.0);
+    let fiber = fibers.get(first.1);
+    fiber.deadline = None;
+    fiber.timed_out = true;
+    Some(first.1)
+}

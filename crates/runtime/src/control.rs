@@ -1,0 +1,360 @@
+//! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
+
+use crate::global::{self, Global, mode};
+use crate::{clock, ending, fibers, hooks, modules, shadow, view};
+use ending::Verdict;
+use fencepost_engine::{Execution, Follow, Next, Random};
+use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
+use fencepost_trace::{
+    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace, Value,
+};
+use std::collections::BTreeMap;
+
+/// An execution under one of the models.
+enum Engine {
+    C11(Execution<C11>),
+    Sc(Execution<Sc>),
+    Tso(Execution<Tso>),
+    Pso(Execution<Pso>),
+    Pslo(Execution<Pslo>),
+}
+
+macro_rules! each {
+    ($engine:expr, $execution:ident => $act:expr) => {
+        match $engine {
+            Engine::C11($execution) => $act,
+            Engine::Sc($execution) => $act,
+            Engine::Tso($execution) => $act,
+            Engine::Pso($execution) => $act,
+            Engine::Pslo($execution) => $act,
+        }
+    };
+}
+
+/// Who answers the choices.
+pub enum Strategy {
+    Random(Random),
+    Follow(Follow<'static>),
+}
+
+struct Control {
+    engine: Engine,
+    strategy: Strategy,
+    /// The greatest number of stores that wait.
+    buffer: Option<u32>,
+    /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
+    /// without instrumentation has written it.
+    atomics: BTreeMap<u64, (Size, Value)>,
+    /// Plain writes to such locations that the engine has not been told of, as address and length.
+    written: Vec<(usize, usize)>,
+}
+
+static CONTROL: Global<Option<Control>> = Global::new(None);
+
+fn control() -> &'static mut Control {
+    CONTROL.get().as_mut().expect("internal error: no engine")
+}
+
+/// Makes an engine for the model.
+pub fn initialise(model: Model, buffer: Option<u32>) {
+    let engine = match model {
+        Model::C11 => Engine::C11(Execution::new(C11::default())),
+        Model::Sc => Engine::Sc(Execution::new(Sc::default())),
+        Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
+        Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
+        Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
+    };
+    *CONTROL.get() = Some(Control {
+        engine,
+        strategy: Strategy::Random(Random::new(0)),
+        buffer,
+        atomics: BTreeMap::new(),
+        written: Vec::new(),
+    });
+}
+
+/// A new execution: the main thread, about to run.
+pub fn begin(strategy: Strategy, max_steps: u64) {
+    let control = control();
+    control.strategy = strategy;
+    control.atomics.clear();
+    control.written.clear();
+    hooks::access::calm();
+    view::reset();
+    each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
+    tick();
+}
+
+/// Tells the race detector the time of the running thread.
+#[inline]
+fn tick() {
+    if let Engine::C11(execution) = &control().engine {
+        shadow::tick(execution.clock(fibers::current()));
+    }
+}
+
+/// Has the running thread's clock reached that time of the other thread?
+pub fn knows(thread: u32, time: u32) -> bool {
+    match &control().engine {
+        Engine::C11(execution) => {
+            execution.clock(fibers::current()).is_some_and(|clock| clock.get(ThreadId(thread)) >= time)
+        }
+        _ => true,
+    }
+}
+
+/// Asks for an operation of the running thread, lets others run, and goes on when it is answered.
+pub fn perform(op: Op) -> Reply {
+    tell();
+    step(op)
+}
+
+/// Tells the engine what the running thread has done since its last operation.
+fn tell() {
+    if global::kind() == mode::HARDWARE {
+        view::settle();
+    } else {
+        tell_writes();
+    }
+}
+
+/// The same, without a look at what was written before.
+pub fn step(op: Op) -> Reply {
+    hooks::access::calm();
+    notice_intrusions();
+    let fiber = fibers::me();
+    fiber.wants = match op {
+        Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
+        _ => None,
+    };
+    fiber.pc = global::caller();
+    fiber.sp = global::caller_sp();
+    let label = modules::label(fiber.pc);
+    each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
+    proceed()
+}
+
+/// Code without instrumentation may have written to places that other threads have asked to access: the engine must know before it lets them.
+fn notice_intrusions() {
+    let me = fibers::current();
+    let all = fibers::all();
+    for t in (0..all.count() as u32).map(ThreadId).filter(|t| *t != me) {
+        if let Some(at) = all.get(t).wants
+            && !view::is_tentative(at)
+        {
+            notice(at);
+        }
+    }
+}
+
+/// If memory does not hold what the engine believes the running thread to see there, somebody has written it in code without instrumentation: the
+/// running thread, since nobody else has run.
+pub fn notice(at: Location) {
+    let control = control();
+    let me = fibers::current();
+    let found = memory(at);
+    match &mut control.engine {
+        Engine::C11(execution) => {
+            if let Some((size, known)) = control.atomics.get_mut(&at.address)
+                && *size == at.size
+                && *known != found
+            {
+                *known = found;
+                execution.intrude(me, at, found);
+            }
+        }
+        engine => each!(engine, e => {
+            e.introduce(at, &mut initial_value);
+            if e.peek(me, at) != found {
+                e.intrude(me, at, found);
+            }
+        }),
+    }
+}
+
+/// Goes on with whatever comes next, until the running thread's operation is answered.
+fn proceed() -> Reply {
+    let me = fibers::current();
+    let reply = match next() {
+        Next::Resume(thread, reply) if thread == me => {
+            if global::kind() == mode::HARDWARE {
+                view::refresh(me, me);
+            }
+            reply
+        }
+        Next::Resume(thread, reply) => {
+            fibers::all().get(thread).reply = reply;
+            if global::kind() == mode::HARDWARE {
+                view::refresh(me, thread);
+            }
+            fibers::switch_to(thread);
+            // Other hooks have been entered since.
+            let me = fibers::me();
+            global::set_caller(me.pc, me.sp);
+            me.reply
+        }
+        Next::End(outcome) => ending::finish(verdict(outcome)),
+    };
+    tick();
+    reply
+}
+
+fn next() -> Next {
+    let control = control();
+    loop {
+        let initial = &mut initial_value;
+        let next = each!(&mut control.engine, e => match &mut control.strategy {
+            Strategy::Random(random) => e.advance(random, initial),
+            Strategy::Follow(follow) => e.advance(follow, initial),
+        });
+        if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
+            return next;
+        }
+        // Nobody can go on: time passes.
+        let Some(thread) = clock::pass() else { return next };
+        let label = modules::label(fibers::all().get(thread).pc);
+        each!(&mut control.engine, e => {
+            e.reopen();
+            e.submit(thread, Op::Yield, label);
+        });
+    }
+}
+
+/// A thread that was just started goes on from here, too.
+pub fn started() {
+    tick();
+}
+
+/// The running thread has ended. Somebody else goes on; it never returns.
+pub fn exit_thread() {
+    let me = fibers::me();
+    // Nothing of its stack is needed any more but what its end itself uses.
+    global::set_caller(me.pc, crate::context::stack_pointer());
+    tell();
+    fibers::me().ended = true;
+    step(Op::Exit);
+}
+
+fn verdict(outcome: Outcome) -> Verdict {
+    match outcome {
+        Outcome::Finished => Verdict::Exit(0),
+        Outcome::Deadlock { blocked } => Verdict::Deadlock(blocked),
+        Outcome::StepLimit => Verdict::StepLimit,
+        Outcome::Redundant => Verdict::Redundant,
+        Outcome::Livelock { spinning } => Verdict::Deadlock(spinning),
+        Outcome::Failed { .. } => ending::internal("the runtime submits no failures"),
+    }
+}
+
+/// What a location holds before the engine knows of it.
+fn initial_value(at: Location) -> Value {
+    match at.as_hidden() {
+        None => memory(at),
+        // These keep their state in the program's memory, where it may have been set before the execution began.
+        Some((Hidden::Semaphore, key)) => memory(Location::new(key, Size::B4)),
+        Some((Hidden::Once, key)) => hooks::once::initial(key),
+        Some(_) => Value::ZERO,
+    }
+}
+
+/// What the program's memory holds.
+#[inline]
+pub fn memory(at: Location) -> Value {
+    let address = at.address as usize;
+    let mut bytes = [0; 16];
+    // SAFETY: the program is about to access these bytes itself. If they are not there, it crashes, here instead of there.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), at.size.bytes() as usize) };
+    Value(u128::from_le_bytes(bytes))
+}
+
+/// Writes to the program's memory.
+#[inline]
+pub fn set_memory(at: Location, value: Value) {
+    let bytes = value.0.to_le_bytes();
+    // SAFETY: as above.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.address as *mut u8, at.size.bytes() as usize) };
+}
+
+/// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
+pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    tell_writes();
+    notice(at);
+    let reply = step(Op::Access(access));
+    if let Some(value) = value(reply) {
+        set_memory(at, value);
+    }
+    control().atomics.insert(at.address, (at.size, memory(at)));
+    reply
+}
+
+/// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
+pub fn wrote(address: usize, length: usize) {
+    control().written.push((address, length));
+}
+
+/// Tells the engine of plain writes to atomic locations.
+fn tell_writes() {
+    if control().written.is_empty() {
+        return;
+    }
+    let written = std::mem::take(&mut control().written);
+    for (address, length) in written {
+        let (start, end) = (address as u64, (address + length) as u64);
+        let touched: Vec<Location> = control()
+            .atomics
+            .range(start.saturating_sub(15)..end)
+            .map(|(address, (size, _))| Location::new(*address, *size))
+            .filter(|at| at.end() > start)
+            .collect();
+        for at in touched {
+            let value = memory(at);
+            step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
+            control().atomics.insert(at.address, (at.size, value));
+        }
+    }
+}
+
+/// Do stores wait before others see them?
+pub fn has_buffers() -> bool {
+    let control = control();
+    !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
+}
+
+/// What a thread would read now.
+pub fn peek(thread: ThreadId, at: Location) -> Value {
+    each!(&mut control().engine, e => e.peek(thread, at))
+}
+
+/// Hands every event from number `from` on to `see`; gives the number of the next.
+pub fn events(from: u32, see: &mut dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>)) -> u32 {
+    each!(&control().engine, e => {
+        let end = e.event_count() as u32 + 1;
+        for id in from..end {
+            let (thread, kind) = e.event(EventId(id));
+            see(EventId(id), thread, kind, &|id| e.event(id).1.location());
+        }
+        end
+    })
+}
+
+/// The answers of this execution.
+pub fn choices() -> Vec<u32> {
+    each!(&control().engine, e => e.choices().to_vec())
+}
+
+/// How many steps this execution has taken.
+pub fn steps() -> u64 {
+    each!(&control().engine, e => e.steps())
+}
+
+/// The trace of this execution; its labels are numbers in the line field, for [`modules::place`].
+pub fn trace() -> Trace {
+    let describe =
+        |label: u32| fencepost_trace::Label { line: label, ..fencepost_trace::Label::default() };
+    each!(&control().engine, e => e.trace(describe))
+}
+
+/// How many threads wait in a set with this value.
+pub fn waiting(value: Value) -> usize {
+    each!(&control().engine, e => e.waiting(value))
+}

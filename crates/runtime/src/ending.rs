@@ -1,0 +1,125 @@
+//! How executions end, and how the process does.
+
+use crate::global::{self, Global};
+use crate::{fibers, hooks, results, sys};
+use fencepost_mailbox::{End, state};
+use fencepost_trace::ThreadId;
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// With this status.
+    Exit(i32),
+    /// A failed assertion, in words.
+    Assertion(String),
+    /// `abort`.
+    Abort(String),
+    /// A signal that kills.
+    Crash { signal: i32, address: usize, pc: usize },
+    /// These threads wait for ever.
+    Deadlock(Vec<ThreadId>),
+    StepLimit,
+    Timeout,
+    Redundant,
+}
+
+impl Verdict {
+    /// Its kind.
+    pub fn end(&self) -> End {
+        match self {
+            Verdict::Exit(_) => End::Exit,
+            Verdict::Assertion(_) => End::Assertion,
+            Verdict::Abort(_) => End::Abort,
+            Verdict::Crash { .. } => End::Crash,
+            Verdict::Deadlock(_) => End::Deadlock,
+            Verdict::StepLimit => End::StepLimit,
+            Verdict::Timeout => End::Timeout,
+            Verdict::Redundant => End::Redundant,
+        }
+    }
+}
+
+static VERDICT: Global<Option<Verdict>> = Global::new(None);
+
+/// Ends the execution, from any thread of the program.
+pub fn finish(verdict: Verdict) -> ! {
+    global::set_inside(true);
+    *VERDICT.get() = Some(verdict);
+    fibers::go_home()
+}
+
+/// How the last execution ended.
+pub fn take() -> Verdict {
+    VERDICT.get().take().unwrap_or_else(|| internal("an execution without an end"))
+}
+
+/// The program calls `exit`, or returns from `main`.
+pub fn exit(status: i32) -> ! {
+    hooks::process::run_exit_handlers();
+    global::set_inside(true);
+    finish(Verdict::Exit(status))
+}
+
+/// The runtime cannot go on. The user must hear why.
+pub fn give_up(reason: &str) -> ! {
+    global::set_inside(true);
+    results::note(reason);
+    results::set_state(state::BROKEN);
+    sys::write(2, b"fencepost: ");
+    sys::write(2, reason.as_bytes());
+    sys::write(2, b"\n");
+    sys::exit(70)
+}
+
+/// The runtime itself is wrong.
+pub fn internal(what: &str) -> ! {
+    give_up(&format!("internal error: {what}"))
+}
+
+/// A stack for handlers: the program's may be the reason why they are needed.
+static STACK: Global<[u8; 64 << 10]> = Global::new([0; 64 << 10]);
+
+const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+/// The host sends this one when an execution takes too long.
+const LATE: i32 = libc::SIGXCPU;
+
+/// Catches the signals that kill.
+pub fn catch_signals() {
+    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
+    // SAFETY: the stack is a static; the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
+    // but leave for another stack: nothing may stay blocked.
+    unsafe {
+        libc::sigaltstack(&raw const stack, std::ptr::null_mut());
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        for signal in FATAL.into_iter().chain([libc::SIGABRT, LATE]) {
+            hooks::process::real_sigaction(signal, &action);
+        }
+    }
+}
+
+extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands over both.
+    let (address, pc) = unsafe {
+        let context = &*context.cast::<libc::ucontext_t>();
+        ((*info).si_addr() as usize, context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize)
+    };
+    if !global::running() {
+        if signal == LATE {
+            return;
+        }
+        give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
+    }
+    match signal {
+        LATE => finish(Verdict::Timeout),
+        libc::SIGABRT => finish(Verdict::Abort("SIGABRT".to_owned())),
+        _ => {
+            // In a hook that looked at memory for the program, the program's call is the place.
+            if std::env::var_os("FPDEBUG").is_some() && global::inside() { results::note(&format!("rip {:?} sp {:#x} T{}", crate::modules::frame(pc+1), unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] }, fibers::current())); }
+            let pc = if global::inside() { global::caller() } else { pc + 1 };
+            fibers::me().pc = pc;
+            finish(Verdict::Crash { signal, address, pc })
+        }
+    }
+}

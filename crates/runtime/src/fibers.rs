@@ -1,0 +1,253 @@
+//! The threads of the program.
+//!
+//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`lenders`](crate::lenders). One of them runs;
+//! the others stand in a call to [`switch_to`], or have not begun.
+
+use crate::calls::Calls;
+use crate::global::Global;
+use crate::lenders::Lender;
+use crate::{context, control, ending, global, hooks, lenders};
+use fencepost_trace::{Location, Reply, ThreadId};
+use libc::{c_void, pthread_t};
+
+/// What `pthread_create` is given.
+pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+/// A destructor of a thread-local object, with the object.
+pub type Destructor = (unsafe extern "C-unwind" fn(*mut c_void), *mut c_void);
+
+/// A thread of the program.
+#[derive(Default)]
+pub struct Fiber {
+    /// Where it stands, while it does not run.
+    context: usize,
+    /// Its thread-local storage.
+    base: usize,
+    pub pthread: pthread_t,
+    /// Its stack.
+    pub stack: (usize, usize),
+    /// What its last operation is answered with.
+    pub reply: Reply,
+    pub calls: Calls,
+    start: Option<Start>,
+    argument: usize,
+    /// What it returned.
+    pub result: usize,
+    /// Destructors of thread-local objects, in the order of construction.
+    pub destructors: Vec<Destructor>,
+    pub detached: bool,
+    pub joined: bool,
+    /// It has run to its end.
+    pub ended: bool,
+    /// Where in memory it has asked to access next.
+    pub wants: Option<Location>,
+    /// The program point of the operation that it asked for last.
+    pub pc: usize,
+    /// The stack pointer of the program at that operation.
+    pub sp: usize,
+    /// When its wait ends at the latest, in simulated nanoseconds.
+    pub deadline: Option<u64>,
+    /// Its wait ended because of that.
+    pub timed_out: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Fibers {
+    list: Vec<Fiber>,
+    /// How many of the list exist in this execution.
+    used: usize,
+    current: usize,
+    lenders: Vec<Lender>,
+    /// The context of the campaign, to which an execution returns when it ends.
+    pub home: usize,
+    pub switches: u64,
+}
+
+static FIBERS: Global<Option<Fibers>> = Global::new(None);
+
+pub fn all() -> &'static mut Fibers {
+    FIBERS.get().get_or_insert_with(Fibers::default)
+}
+
+/// The running thread's number.
+#[inline]
+pub fn current() -> ThreadId {
+    ThreadId(all().current as u32)
+}
+
+/// The running thread.
+#[inline]
+pub fn me() -> &'static mut Fiber {
+    let all = all();
+    &mut all.list[all.current]
+}
+
+impl Fibers {
+    /// Makes kernel threads ahead of time: how many threads programs usually have.
+    pub fn stock(&mut self, count: usize) {
+        lenders::stock(&mut self.lenders, count);
+    }
+
+    /// The memory of stacks and thread blocks, which is not the program's data.
+    pub fn ranges(&self) -> Vec<(usize, usize)> {
+        let calls = self.list.iter().map(|f| f.calls.range());
+        self.lenders.iter().flat_map(Lender::ranges).chain(calls).collect()
+    }
+
+    pub fn get(&mut self, thread: ThreadId) -> &mut Fiber {
+        &mut self.list[thread.index()]
+    }
+
+    /// How many there have been in this execution.
+    pub fn count(&self) -> usize {
+        self.used
+    }
+
+    /// Is the running thread the only one that has not ended?
+    pub fn is_alone(&self) -> bool {
+        self.list[..self.used].iter().filter(|f| !f.ended).count() == 1
+    }
+
+    /// Those of this execution.
+    pub fn list(&self) -> &[Fiber] {
+        &self.list[..self.used]
+    }
+
+    /// The thread that libc calls by this name.
+    pub fn find(&self, pthread: pthread_t) -> Option<ThreadId> {
+        self.list[..self.used].iter().position(|f| f.pthread == pthread).map(|i| ThreadId(i as u32))
+    }
+
+    /// A new execution: only the main thread, about to run `entry` on the stack below `top`.
+    pub fn begin(&mut self, top: usize, base: usize, entry: extern "C" fn() -> !) {
+        self.used = 0;
+        self.add();
+        self.current = 0;
+        let main = &mut self.list[0];
+        // SAFETY: the main stack below `top` is unused between executions.
+        main.context = unsafe { context::prepare(top, entry) };
+        main.base = base;
+        main.pthread = base as pthread_t;
+        main.stack = (top.saturating_sub(8 << 20), top);
+    }
+
+    /// Adds a thread that nobody has created yet.
+    fn add(&mut self) -> &mut Fiber {
+        if self.used == self.list.len() {
+            self.list.push(Fiber::default());
+        }
+        let fiber = &mut self.list[self.used];
+        fiber.calls.clear();
+        fiber.destructors.clear();
+        fiber.reply = Reply::NONE;
+        fiber.pthread = 0;
+        fiber.result = 0;
+        fiber.detached = false;
+        fiber.joined = false;
+        fiber.ended = false;
+        fiber.wants = None;
+        fiber.pc = 0;
+        fiber.sp = 0;
+        fiber.deadline = None;
+        fiber.timed_out = false;
+        self.used += 1;
+        fiber
+    }
+
+    /// Creates a thread that will call `start`. `None` if the system gives no more threads.
+    ///
+    /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have to be created.
+    pub fn create(&mut self, thread: ThreadId, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
+        let index = thread.index();
+        lenders::stock(&mut self.lenders, index);
+        let lender = self.lenders.get(index - 1)?;
+        lender.renew();
+        let (context, base, pthread, range) = (lender.context, lender.base, lender.pthread, lender.range);
+        while self.used <= index {
+            self.add();
+        }
+        let fiber = &mut self.list[index];
+        fiber.context = context;
+        fiber.base = base;
+        fiber.pthread = pthread;
+        fiber.stack = range;
+        fiber.start = Some(start);
+        fiber.argument = argument as usize;
+        Some(fiber)
+    }
+}
+
+/// Runs another thread until somebody switches back.
+pub fn switch_to(thread: ThreadId) {
+    let all = all();
+    let from = all.current;
+    all.current = thread.index();
+    all.switches += 1;
+    all.list[from].calls.leave();
+    let to = &mut all.list[thread.index()];
+    to.calls.enter();
+    let (context, base) = (to.context, to.base);
+    let save = &raw mut all.list[from].context;
+    // SAFETY: the context is that of a thread that does not run, and the storage is its own. The list may move while this thread
+    // stands, but `save` is written before anybody else runs.
+    unsafe {
+        context::set_thread_base(base);
+        context::switch(save, context);
+    }
+}
+
+/// Leaves the running thread for ever and goes back to the campaign.
+pub fn go_home() -> ! {
+    let all = all();
+    let mut nowhere = 0;
+    let (home, base) = (all.home, all.list[0].base);
+    // SAFETY: the campaign stands in `enter`, on a stack that no thread uses.
+    unsafe {
+        context::set_thread_base(base);
+        context::switch(&raw mut nowhere, home);
+    }
+    unreachable!("internal error: a thread that was left is running again")
+}
+
+/// From the campaign: runs the main thread. Returns when the execution has ended.
+pub fn enter() {
+    let all = all();
+    let main = &mut all.list[0];
+    main.calls.enter();
+    let context = main.context;
+    let home = &raw mut all.home;
+    // SAFETY: the main thread's context was prepared by `begin`; thread-local storage is already its own.
+    unsafe { context::switch(home, context) };
+}
+
+/// The life of a thread but the first, on its own stack.
+pub fn run() -> ! {
+    let fiber = me();
+    let (start, argument) = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
+    control::started();
+    global::set_inside(false);
+    // SAFETY: what the program asked for.
+    let result = unsafe { start(argument as *mut c_void) };
+    end(result as usize)
+}
+
+/// Ends the running thread with this result.
+pub fn end(result: usize) -> ! {
+    hooks::threads::run_destructors();
+    global::set_inside(true);
+    me().result = result;
+    control::exit_thread();
+    ending::internal("a thread that has ended is running again")
+}
+
+/// Where a thread is, the innermost program point first.
+pub fn stack_of(thread: ThreadId) -> Vec<usize> {
+    let all = all();
+    if thread.index() == all.current {
+        all.list[all.current].calls.leave();
+    }
+    let fiber = &all.list[thread.index()];
+    let mut frames = vec![fiber.pc];
+    frames.extend(fiber.calls.list());
+    frames
+}

@@ -1,0 +1,105 @@
+//! State of the runtime that any hook may reach.
+//!
+//! Everything runs on one kernel thread once an execution is under way, and before that the program has one thread. So plain
+//! cells do; what must be careful is not two threads but one: a reference taken here must not live across a switch to another fiber
+//! or a call into the program, which may come back in.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// A cell that any hook may reach. See the module's documentation.
+pub struct Global<T>(UnsafeCell<T>);
+
+// SAFETY: one kernel thread at a time uses the runtime's state; kernel threads that lend their stacks are parked.
+unsafe impl<T> Sync for Global<T> {}
+
+impl<T> Global<T> {
+    pub const fn new(value: T) -> Self {
+        Global(UnsafeCell::new(value))
+    }
+
+    /// The contents. The reference must be dropped before anything that may enter the runtime again.
+    #[allow(clippy::mut_from_ref)]
+    #[inline(always)]
+    pub fn get(&self) -> &mut T {
+        // SAFETY: by the rule of the module: one kernel thread, and no reference lives across a switch or a call out.
+        unsafe { &mut *self.0.get() }
+    }
+}
+
+/// What a hook has to do.
+pub mod mode {
+    /// Nothing: the program is not under control, or the runtime itself is at work and reaches a function that it hides.
+    pub const IDLE: u8 = 0;
+    /// Atomics are operations, plain accesses are watched: c11.
+    pub const LANGUAGE: u8 = 1;
+    /// Every access is an operation: sc, tso, pso, pslo.
+    pub const HARDWARE: u8 = 2;
+}
+
+/// What the next hook has to do.
+static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
+/// What hooks have to do in this execution; idle between executions.
+static RUNNING: AtomicU8 = AtomicU8::new(mode::IDLE);
+
+/// One of [`mode`]: the first thing that a hook asks.
+#[inline(always)]
+pub fn mode() -> u8 {
+    MODE.load(Ordering::Relaxed)
+}
+
+/// Is this a call by the program in an execution under control?
+#[inline(always)]
+pub fn active() -> bool {
+    mode() != mode::IDLE
+}
+
+/// Is an execution under way?
+#[inline(always)]
+pub fn running() -> bool {
+    RUNNING.load(Ordering::Relaxed) != mode::IDLE
+}
+
+/// The mode of this execution.
+pub fn kind() -> u8 {
+    RUNNING.load(Ordering::Relaxed)
+}
+
+/// An execution begins or ends. The runtime is at work in both cases.
+pub fn set_running(kind: u8) {
+    RUNNING.store(kind, Ordering::Relaxed);
+    set_inside(true);
+}
+
+/// The runtime starts or stops being at work.
+#[inline(always)]
+pub fn set_inside(on: bool) {
+    MODE.store(if on { mode::IDLE } else { RUNNING.load(Ordering::Relaxed) }, Ordering::Relaxed);
+}
+
+/// Is the runtime at work, or no execution under way?
+pub fn inside() -> bool {
+    !active()
+}
+
+/// Where the program called the hook that was entered last: the return address.
+pub static CALLER_PC: AtomicUsize = AtomicUsize::new(0);
+/// The stack pointer at that call. Everything below is dead to the program.
+pub static CALLER_SP: AtomicUsize = AtomicUsize::new(0);
+
+#[inline(always)]
+pub fn caller() -> usize {
+    CALLER_PC.load(Ordering::Relaxed)
+}
+
+#[inline(always)]
+pub fn caller_sp() -> usize {
+    CALLER_SP.load(Ordering::Relaxed)
+}
+
+/// The program called from here.
+#[inline(always)]
+pub fn set_caller(pc: usize, sp: usize) {
+    CALLER_PC.store(pc, Ordering::Relaxed);
+    CALLER_SP.store(sp, Ordering::Relaxed);
+}

@@ -1,0 +1,228 @@
+//! Plain accesses and calls: what ThreadSanitizer's instrumentation announces before it happens.
+
+use crate::global::{self, mode};
+use crate::shadow::{self, Kind, READ, WRITE};
+use crate::{calls, control, view};
+use fencepost_trace::Op;
+use std::arch::naked_asm;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many plain accesses a thread makes before it gives way, so that a loop which waits for a plain variable to change ends.
+const PATIENCE: u32 = 20_000;
+static LEFT: AtomicU32 = AtomicU32::new(PATIENCE);
+
+/// A new execution, or an operation at which others got their chance: patience is fresh.
+#[inline]
+pub fn calm() {
+    LEFT.store(PATIENCE, Ordering::Relaxed);
+}
+
+/// An access of `size` bytes that the program makes when this returns.
+#[inline(always)]
+fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
+    match global::mode() {
+        mode::IDLE => {}
+        mode::LANGUAGE => {
+            let left = LEFT.load(Ordering::Relaxed);
+            LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+            if left == 0 {
+                give_way(pc);
+            }
+            let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
+                shadow::access(address, SIZE, kind, pc)
+            } else {
+                shadow::range(address, SIZE, kind, pc)
+            };
+            if touched && kind.write {
+                wrote(address, SIZE);
+            }
+        }
+        _ => view::plain(address, SIZE, kind.write, pc),
+    }
+}
+
+#[cold]
+fn give_way(pc: usize) {
+    global::CALLER_PC.store(pc, Ordering::Relaxed);
+    super::at_work(|| control::perform(Op::Yield));
+}
+
+#[cold]
+fn wrote(address: usize, length: usize) {
+    super::at_work(|| control::wrote(address, length));
+}
+
+/// An access of any size.
+pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
+    match global::mode() {
+        _ if length == 0 => {}
+        mode::IDLE => {}
+        mode::LANGUAGE => {
+            if shadow::range(address, length, kind, pc) && kind.write {
+                wrote(address, length);
+            }
+        }
+        _ => view::range(address, length, kind.write, pc),
+    }
+}
+
+/// A thunk that hands the return address on as the second argument, and the function behind it.
+macro_rules! accesses {
+    ($($name:ident: $size:literal $kind:ident;)*) => { $(
+        mod $name {
+            use super::*;
+            pub extern "C" fn body(address: usize, pc: usize) {
+                access::<$size>(address, $kind, pc);
+            }
+        }
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rsi, [rsp]",
+                "mov [rip + {sp}], rsp",
+                "jmp {body}",
+                sp = sym global::CALLER_SP,
+                body = sym $name::body
+            )
+        }
+    )* };
+}
+
+accesses! {
+    __tsan_read1: 1 READ;
+    __tsan_read2: 2 READ;
+    __tsan_read4: 4 READ;
+    __tsan_read8: 8 READ;
+    __tsan_read16: 16 READ;
+    __tsan_write1: 1 WRITE;
+    __tsan_write2: 2 WRITE;
+    __tsan_write4: 4 WRITE;
+    __tsan_write8: 8 WRITE;
+    __tsan_write16: 16 WRITE;
+    __tsan_unaligned_read2: 2 READ;
+    __tsan_unaligned_read4: 4 READ;
+    __tsan_unaligned_read8: 8 READ;
+    __tsan_unaligned_read16: 16 READ;
+    __tsan_unaligned_write2: 2 WRITE;
+    __tsan_unaligned_write4: 4 WRITE;
+    __tsan_unaligned_write8: 8 WRITE;
+    __tsan_unaligned_write16: 16 WRITE;
+    __tsan_volatile_read1: 1 READ;
+    __tsan_volatile_read2: 2 READ;
+    __tsan_volatile_read4: 4 READ;
+    __tsan_volatile_read8: 8 READ;
+    __tsan_volatile_read16: 16 READ;
+    __tsan_volatile_write1: 1 WRITE;
+    __tsan_volatile_write2: 2 WRITE;
+    __tsan_volatile_write4: 4 WRITE;
+    __tsan_volatile_write8: 8 WRITE;
+    __tsan_volatile_write16: 16 WRITE;
+    __tsan_unaligned_volatile_read2: 2 READ;
+    __tsan_unaligned_volatile_read4: 4 READ;
+    __tsan_unaligned_volatile_read8: 8 READ;
+    __tsan_unaligned_volatile_read16: 16 READ;
+    __tsan_unaligned_volatile_write2: 2 WRITE;
+    __tsan_unaligned_volatile_write4: 4 WRITE;
+    __tsan_unaligned_volatile_write8: 8 WRITE;
+    __tsan_unaligned_volatile_write16: 16 WRITE;
+    __tsan_read_write1: 1 WRITE;
+    __tsan_read_write2: 2 WRITE;
+    __tsan_read_write4: 4 WRITE;
+    __tsan_read_write8: 8 WRITE;
+    __tsan_read_write16: 16 WRITE;
+    __tsan_unaligned_read_write2: 2 WRITE;
+    __tsan_unaligned_read_write4: 4 WRITE;
+    __tsan_unaligned_read_write8: 8 WRITE;
+    __tsan_unaligned_read_write16: 16 WRITE;
+    __tsan_vptr_read: 8 READ;
+}
+
+/// The same for calls that say themselves where they come from.
+macro_rules! accesses_with_pc {
+    ($($name:ident: $size:literal $kind:ident;)*) => { $(
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(address: usize, pc: usize) {
+            access::<$size>(address, $kind, pc);
+        }
+    )* };
+}
+
+accesses_with_pc! {
+    __tsan_read1_pc: 1 READ;
+    __tsan_read2_pc: 2 READ;
+    __tsan_read4_pc: 4 READ;
+    __tsan_read8_pc: 8 READ;
+    __tsan_read16_pc: 16 READ;
+    __tsan_write1_pc: 1 WRITE;
+    __tsan_write2_pc: 2 WRITE;
+    __tsan_write4_pc: 4 WRITE;
+    __tsan_write8_pc: 8 WRITE;
+    __tsan_write16_pc: 16 WRITE;
+}
+
+super::hook! { fn __tsan_vptr_update(slot: *mut usize, value: usize) {
+    // SAFETY: the program is about to write there.
+    if unsafe { *slot } != value {
+        access::<8>(slot as usize, WRITE, global::caller());
+    }
+} }
+
+super::hook! { fn __tsan_read_range(address: usize, length: usize) {
+    range(address, length, READ, global::caller());
+} }
+
+super::hook! { fn __tsan_write_range(address: usize, length: usize) {
+    range(address, length, WRITE, global::caller());
+} }
+
+/// A function is entered; `pc` is where it was called.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_entry(pc: usize) {
+    calls::push(pc);
+}
+
+/// A function is left.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_func_exit() {
+    calls::pop();
+}
+
+/// Called by every instrumented module before anything else, perhaps before libc is ready: nothing is done here.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {}
+
+/// Annotations that change nothing under control.
+macro_rules! nothing {
+    ($($name:ident)*) => { $(
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() {}
+    )* };
+}
+
+nothing! {
+    __tsan_ignore_thread_begin __tsan_ignore_thread_end __tsan_flush_memory __tsan_mutex_create __tsan_mutex_destroy
+    __tsan_mutex_pre_lock __tsan_mutex_post_lock __tsan_mutex_pre_signal __tsan_mutex_post_signal
+    __tsan_mutex_pre_divert __tsan_mutex_post_divert
+    AnnotateHappensBefore AnnotateHappensAfter AnnotateIgnoreReadsBegin AnnotateIgnoreReadsEnd AnnotateIgnoreWritesBegin
+    AnnotateIgnoreWritesEnd AnnotateIgnoreSyncBegin AnnotateIgnoreSyncEnd AnnotateBenignRace AnnotateBenignRaceSized
+    AnnotateNewMemory AnnotateRWLockCreate AnnotateRWLockCreateStatic AnnotateRWLockDestroy AnnotateRWLockAcquired
+    AnnotateRWLockReleased AnnotateThreadName AnnotateEnableRaceDetection AnnotateMutexIsUsedAsCondVar AnnotateCondVarSignal
+    AnnotateCondVarSignalAll AnnotateCondVarWait AnnotateFlushState AnnotatePublishMemoryRange AnnotateUnpublishMemoryRange
+    AnnotateMutexIsNotPHB AnnotatePCQCreate AnnotatePCQDestroy AnnotatePCQPut AnnotatePCQGet AnnotateTraceMemory
+    AnnotateNoOp WTFAnnotateHappensBefore WTFAnnotateHappensAfter WTFAnnotateBenignRaceSized
+    __sanitizer_print_memory_profile __sanitizer_set_report_path
+}
+
+/// Two more, which answer with a number.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_mutex_pre_unlock(_: usize, _: u32) -> i32 {
+    0
+}
+
+/// See above.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_mutex_post_unlock(_: usize, _: u32) {}

@@ -1,0 +1,226 @@
+//! Atomic operations and fences.
+
+use super::{at_work, hook};
+use crate::global::{self, mode};
+use crate::shadow::{self, Kind};
+use crate::{control, view};
+use fencepost_trace::{
+    Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
+};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+// The compiler's numbers for memory orders: relaxed 0, consume 1, acquire 2, release 3, acq_rel 4, seq_cst 5. Bits from 16 on are hints for
+// hardware transactions.
+
+fn load_order(number: i32) -> LoadOrder {
+    match number & 0xff {
+        0 | 3 => LoadOrder::Relaxed,
+        1 | 2 | 4 => LoadOrder::Acquire,
+        _ => LoadOrder::SeqCst,
+    }
+}
+
+fn store_order(number: i32) -> StoreOrder {
+    match number & 0xff {
+        0..=2 => StoreOrder::Relaxed,
+        3 | 4 => StoreOrder::Release,
+        _ => StoreOrder::SeqCst,
+    }
+}
+
+fn rmw_order(number: i32) -> RmwOrder {
+    match number & 0xff {
+        0 => RmwOrder::Relaxed,
+        1 | 2 => RmwOrder::Acquire,
+        3 => RmwOrder::Release,
+        4 => RmwOrder::AcqRel,
+        _ => RmwOrder::SeqCst,
+    }
+}
+
+/// Operations of a program that is not under control: one after the other.
+fn alone<T>(act: impl FnOnce() -> T) -> T {
+    static LOCK: AtomicBool = AtomicBool::new(false);
+    while LOCK.swap(true, Ordering::SeqCst) {
+        std::hint::spin_loop();
+    }
+    let result = act();
+    LOCK.store(false, Ordering::SeqCst);
+    result
+}
+
+/// Has the engine perform the access; `write` says what it leaves in memory, given the reply.
+fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    at_work(|| {
+        if global::kind() == mode::HARDWARE {
+            return view::atomic(access, at);
+        }
+        let mut wrote = false;
+        let reply = control::atomic(access, at, |reply| {
+            let value = write(reply);
+            wrote = value.is_some();
+            value
+        });
+        let (address, size) = (at.address as usize, at.size.bytes() as usize);
+        shadow::range(address, size, Kind { write: wrote, atomic: true }, global::caller());
+        reply
+    })
+}
+
+fn load(at: Location, order: i32) -> Value {
+    if !global::active() {
+        return alone(|| control::memory(at));
+    }
+    let access = Access::Load { at, order: load_order(order), guard: Guard::Any };
+    perform(access, at, |_| None).value
+}
+
+fn store(at: Location, value: Value, order: i32) {
+    if !global::active() {
+        return alone(|| control::set_memory(at, value));
+    }
+    perform(Access::Store { at, order: store_order(order), value }, at, |_| Some(value));
+}
+
+fn update(at: Location, update: Update, order: i32) -> Value {
+    let new = |old: Value| update.apply(old, at.size).expect("internal error: an update of a wait set");
+    if !global::active() {
+        return alone(|| {
+            let old = control::memory(at);
+            control::set_memory(at, new(old));
+            old
+        });
+    }
+    let access = Access::Rmw { at, order: rmw_order(order), update, guard: Guard::Any };
+    perform(access, at, |reply| Some(new(reply.value))).value
+}
+
+fn compare_exchange(at: Location, expected: Value, desired: Value, orders: (i32, i32), weak: bool) -> (bool, Value) {
+    if !global::active() {
+        return alone(|| {
+            let old = control::memory(at);
+            if old == expected {
+                control::set_memory(at, desired);
+            }
+            (old == expected, old)
+        });
+    }
+    let (success, failure) = (rmw_order(orders.0), load_order(orders.1));
+    let access = Access::CompareExchange { at, expected, desired, success, failure, weak, guard: Guard::Any };
+    let reply = perform(access, at, |reply| reply.success.then_some(desired));
+    (reply.success, reply.value)
+}
+
+/// All operations of one width.
+macro_rules! atomics {
+    ($ty:ty, $size:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident $xor:ident $nand:ident
+     $strong:ident $weak:ident $val:ident) => {
+        hook! { fn $load(at: usize, order: i32) -> $ty {
+            load(Location::new(at as u64, Size::$size), order).0 as $ty
+        } }
+        hook! { fn $store(at: usize, value: $ty, order: i32) {
+            store(Location::new(at as u64, Size::$size), Value(value as u128), order)
+        } }
+        atomics! { @update $ty, $size: $exchange Exchange, $add Add, $sub Sub, $and And, $or Or, $xor Xor, $nand Nand }
+        hook! { fn $strong(at: usize, expected: *mut $ty, desired: $ty, success: i32, failure: i32) -> i32 {
+            compare_exchange_at::<$ty>(at, Size::$size, expected, desired, (success, failure), false)
+        } }
+        hook! { fn $weak(at: usize, expected: *mut $ty, desired: $ty, success: i32, failure: i32) -> i32 {
+            compare_exchange_at::<$ty>(at, Size::$size, expected, desired, (success, failure), true)
+        } }
+        hook! { fn $val(at: usize, expected: $ty, desired: $ty, success: i32, failure: i32) -> $ty {
+            let at = Location::new(at as u64, Size::$size);
+            compare_exchange(at, Value(expected as u128), Value(desired as u128), (success, failure), false).1.0 as $ty
+        } }
+    };
+    (@update $ty:ty, $size:ident: $($name:ident $update:ident),*) => { $(
+        hook! { fn $name(at: usize, operand: $ty, order: i32) -> $ty {
+            update(Location::new(at as u64, Size::$size), Update::$update(Value(operand as u128)), order).0 as $ty
+        } }
+    )* };
+}
+
+/// A compare-exchange in C's form: what was found is written over what was expected.
+fn compare_exchange_at<T: Copy + Into<u128> + Narrow>(
+    at: usize,
+    size: Size,
+    expected: *mut T,
+    desired: T,
+    orders: (i32, i32),
+    weak: bool,
+) -> i32 {
+    // SAFETY: C's contract: it points to a value of this type, the program's own.
+    let old = unsafe { *expected };
+    let at = Location::new(at as u64, size);
+    let (success, found) = compare_exchange(at, Value(old.into()), Value(desired.into()), orders, weak);
+    if !success {
+        // SAFETY: as above.
+        unsafe { *expected = T::narrow(found.0) };
+    }
+    success.into()
+}
+
+/// Cuts a value to a width.
+trait Narrow {
+    fn narrow(bits: u128) -> Self;
+}
+
+macro_rules! narrow { ($($ty:ty)*) => { $( impl Narrow for $ty { fn narrow(bits: u128) -> $ty { bits as $ty } } )* }; }
+narrow! { u8 u16 u32 u64 u128 }
+
+atomics! { u8, B1: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub
+    __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand
+    __tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak __tsan_atomic8_compare_exchange_val }
+atomics! { u16, B2: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub
+    __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand
+    __tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak __tsan_atomic16_compare_exchange_val }
+atomics! { u32, B4: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub
+    __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand
+    __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak __tsan_atomic32_compare_exchange_val }
+atomics! { u64, B8: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub
+    __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand
+    __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak __tsan_atomic64_compare_exchange_val }
+atomics! { u128, B16: __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub
+    __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand
+    __tsan_atomic128_compare_exchange_strong __tsan_atomic128_compare_exchange_weak __tsan_atomic128_compare_exchange_val }
+
+hook! { fn __tsan_atomic_thread_fence(order: i32) {
+    if !global::active() {
+        return fence(Ordering::SeqCst);
+    }
+    let order = match order & 0xff {
+        // A relaxed fence is none.
+        0 => return,
+        1 | 2 => FenceOrder::Acquire,
+        3 => FenceOrder::Release,
+        4 => FenceOrder::AcqRel,
+        _ => FenceOrder::SeqCst,
+    };
+    at_work(|| control::perform(Op::Access(Access::Fence { order })));
+} }
+
+/// Orders nothing between threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_signal_fence(_: i32) {}
+
+// Annotations of synchronisation that the instrumentation cannot see: the address stands for an atomic variable.
+
+hook! { fn __tsan_acquire(address: usize) {
+    if global::active() {
+        let at = Location::hidden(fencepost_trace::Hidden::Park, address as u64 | 1 << 50);
+        at_work(|| control::perform(Op::Access(Access::Load { at, order: LoadOrder::Acquire, guard: Guard::Any })));
+    }
+} }
+
+hook! { fn __tsan_release(address: usize) {
+    if global::active() {
+        let at = Location::hidden(fencepost_trace::Hidden::Park, address as u64 | 1 << 50);
+        let update = Update::Add(Value(1));
+        at_work(|| control::perform(Op::Access(Access::Rmw { at, order: RmwOrder::Release, update, guard: Guard::Any })));
+    }
+} }
+
+/// A releasing store that the runtime makes for the program.
+pub fn store_release(at: Location, value: Value) {
+    store(at, value, 3);
+}

@@ -1,0 +1,40 @@
+//! Barriers.
+
+use super::{at_work, hook};
+use crate::control;
+use crate::global::active;
+use crate::real::real;
+use fencepost_trace::op::Sync;
+use fencepost_trace::{Access, Hidden, Location, Op, StoreOrder, Value};
+use libc::{c_int, c_uint};
+
+/// Where glibc keeps the number of parties in a `pthread_barrier_t`.
+const PARTIES: usize = 8;
+
+hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_uint) -> c_int {
+    let result = real!(pthread_barrier_init(barrier, attributes, parties): fn(usize, usize, c_uint) -> c_int);
+    if active() && result == 0 {
+        // There may have been another one at this address.
+        let at = Location::hidden(Hidden::Barrier, barrier as u64);
+        let store = Access::Store { at, order: StoreOrder::Relaxed, value: Value::ZERO };
+        at_work(|| control::perform(Op::Access(store)));
+    }
+    result
+} }
+
+hook! { fn pthread_barrier_wait(barrier: usize) -> c_int {
+    if !active() {
+        return real!(pthread_barrier_wait(barrier): fn(usize) -> c_int);
+    }
+    // SAFETY: a barrier of the program's.
+    let parties = unsafe { *((barrier + PARTIES) as *const u32) };
+    let last = at_work(|| control::perform(Op::Sync(Sync::BarrierWait { barrier: barrier as u64, parties }))).success;
+    if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
+} }
+
+hook! { fn pthread_barrier_destroy(barrier: usize) -> c_int {
+    if !active() {
+        return real!(pthread_barrier_destroy(barrier): fn(usize) -> c_int);
+    }
+    0
+} }

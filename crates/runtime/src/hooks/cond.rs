@@ -1,0 +1,81 @@
+//! Condition variables.
+
+use super::mutex::{self, Mutex};
+use super::threads::take_timeout;
+use super::{at_work, hook};
+use crate::global::active;
+use crate::real::real;
+use crate::{clock, control, fibers};
+use fencepost_trace::op::Sync;
+use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Update};
+use libc::{ETIMEDOUT, c_int, timespec};
+
+/// Where glibc keeps which clock a `pthread_cond_t` goes by: bit 1 of a word.
+const CLOCK_WORD: usize = 36;
+const MONOTONIC: u32 = 2;
+
+fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
+    let count = mutex::at(mutex).disown();
+    let key = mutex::at(mutex).key();
+    fibers::me().deadline = deadline;
+    control::perform(Op::Sync(Sync::Wait { condvar: condition as u64, mutex: key }));
+    let late = take_timeout();
+    if late {
+        leave(condition as u64);
+        control::perform(Op::Sync(Sync::Lock { mutex: key }));
+    }
+    mutex::at(mutex).own(count);
+    if late { ETIMEDOUT } else { 0 }
+}
+
+/// The running thread no longer waits, woken or not.
+pub fn leave(key: u64) {
+    control::perform(Op::Access(Access::Rmw {
+        at: Location::hidden(Hidden::Condvar, key),
+        order: RmwOrder::AcqRel,
+        update: Update::Dequeue(fibers::current()),
+        guard: Guard::Any,
+    }));
+}
+
+hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
+    if !active() {
+        return real!(pthread_cond_wait(condition, mutex): fn(usize, *mut Mutex) -> c_int);
+    }
+    at_work(|| wait(condition, mutex, None))
+} }
+
+hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *const timespec) -> c_int {
+    if !active() {
+        return real!(pthread_cond_timedwait(condition, mutex, time): fn(usize, *mut Mutex, *const timespec) -> c_int);
+    }
+    // SAFETY: a condition variable of the program's, and its time.
+    let (word, time) = unsafe { (*((condition + CLOCK_WORD) as *const u32), &*time) };
+    let name = if word & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+    at_work(|| wait(condition, mutex, Some(clock::since_start(name, time))))
+} }
+
+hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_int, time: *const timespec) -> c_int {
+    if !active() {
+        return real!(pthread_cond_clockwait(condition, mutex, name, time): fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
+    }
+    // SAFETY: the program's time.
+    let time = unsafe { &*time };
+    at_work(|| wait(condition, mutex, Some(clock::since_start(name, time))))
+} }
+
+hook! { fn pthread_cond_signal(condition: usize) -> c_int {
+    if !active() {
+        return real!(pthread_cond_signal(condition): fn(usize) -> c_int);
+    }
+    at_work(|| control::perform(Op::Sync(Sync::NotifyOne { condvar: condition as u64 })));
+    0
+} }
+
+hook! { fn pthread_cond_broadcast(condition: usize) -> c_int {
+    if !active() {
+        return real!(pthread_cond_broadcast(condition): fn(usize) -> c_int);
+    }
+    at_work(|| control::perform(Op::Sync(Sync::NotifyAll { condvar: condition as u64 })));
+    0
+} }

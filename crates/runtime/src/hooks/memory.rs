@@ -1,0 +1,136 @@
+//! `malloc` and its family.
+
+use super::semaphore::fail;
+use super::{at_work, hook};
+use crate::global::{self, active, mode};
+use crate::heap::{self, Freed};
+use crate::{results, shadow, view};
+use fencepost_trace::FindingKind;
+use libc::{EINVAL, ENOMEM, c_int};
+
+fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
+    // The heap fills the block: that is not a store of the program's.
+    let inside = global::inside();
+    global::set_inside(true);
+    let block = heap::allocate(size, align, zeroed);
+    global::set_inside(inside);
+    if block == 0 {
+        fail(ENOMEM);
+    }
+    block
+}
+
+hook! { fn malloc(size: usize) -> usize {
+    allocate(size, 16, false)
+} }
+
+hook! { fn calloc(count: usize, size: usize) -> usize {
+    match count.checked_mul(size) {
+        Some(size) => allocate(size, 16, true),
+        None => {
+            fail(ENOMEM);
+            0
+        }
+    }
+} }
+
+fn release(block: usize) {
+    if block == 0 {
+        return;
+    }
+    if !active() {
+        heap::free(block);
+        return;
+    }
+    at_work(|| {
+        let size = heap::size(block);
+        if global::kind() == mode::HARDWARE {
+            view::drain();
+        }
+        match heap::free(block) {
+            Freed::Done if global::kind() == mode::LANGUAGE => shadow::free(block, size, global::caller()),
+            Freed::Done => {}
+            Freed::Twice => misuse(FindingKind::DoubleFree, format!("free of a block that was freed before ({block:#x})")),
+            Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})")),
+        }
+    })
+}
+
+fn misuse(kind: FindingKind, message: String) {
+    crate::fibers::me().pc = global::caller();
+    results::found(kind, message);
+}
+
+hook! { fn free(block: usize) {
+    release(block)
+} }
+
+hook! { fn cfree(block: usize) {
+    release(block)
+} }
+
+fn resize(block: usize, size: usize) -> usize {
+    if block == 0 {
+        return allocate(size, 16, false);
+    }
+    if size == 0 {
+        release(block);
+        return 0;
+    }
+    let new = allocate(size, 16, false);
+    if new != 0 {
+        let kept = heap::size(block).min(size);
+        // SAFETY: both blocks are at least this long, and are not the same.
+        unsafe { std::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, kept) };
+        release(block);
+    }
+    new
+}
+
+hook! { fn realloc(block: usize, size: usize) -> usize {
+    resize(block, size)
+} }
+
+hook! { fn reallocarray(block: usize, count: usize, size: usize) -> usize {
+    match count.checked_mul(size) {
+        Some(size) => resize(block, size),
+        None => {
+            fail(ENOMEM);
+            0
+        }
+    }
+} }
+
+hook! { fn memalign(align: usize, size: usize) -> usize {
+    allocate(size, align.next_power_of_two().max(16), false)
+} }
+
+hook! { fn aligned_alloc(align: usize, size: usize) -> usize {
+    allocate(size, align.next_power_of_two().max(16), false)
+} }
+
+hook! { fn posix_memalign(result: *mut usize, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || align < 8 {
+        return EINVAL;
+    }
+    match allocate(size, align.max(16), false) {
+        0 => ENOMEM,
+        block => {
+            // SAFETY: the program's variable for the result.
+            unsafe { *result = block };
+            0
+        }
+    }
+} }
+
+hook! { fn valloc(size: usize) -> usize {
+    allocate(size, 4096, false)
+} }
+
+hook! { fn pvalloc(size: usize) -> usize {
+    allocate(size.next_multiple_of(4096), 4096, false)
+} }
+
+hook! { fn malloc_usable_size(block: usize) -> usize {
+    if block == 0 { 0 } else { heap::size(block) }
+} }

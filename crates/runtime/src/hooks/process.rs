@@ -1,0 +1,201 @@
+//! The beginning and the end of the process, as the program sees them.
+
+use super::{at_work, hook, threads};
+use crate::campaign::{self, Main};
+use crate::ending::{self, Verdict};
+use crate::global::{self, Global, active, mode};
+use crate::real::real;
+use crate::{fibers, results, sys};
+use libc::{c_char, c_int, c_uint, c_void, pid_t};
+use std::ffi::CStr;
+
+type Handler = (unsafe extern "C-unwind" fn(*mut c_void), usize);
+
+struct State {
+    /// What is to be done at `exit`, in the order of registration.
+    handlers: Vec<Handler>,
+    /// How many of them were registered before `main`.
+    kept: Vec<Handler>,
+    /// libc's variable for the standard output.
+    stdout: *const *const usize,
+    /// The number that the first file which the program opens will get.
+    first_file: i32,
+}
+
+static STATE: Global<State> =
+    Global::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), first_file: 3 });
+
+/// Once, before the program's memory is copied.
+pub fn prepare() {
+    let state = STATE.get();
+    state.kept = state.handlers.clone();
+    state.first_file = (3..).find(|file| !sys::is_open(*file)).unwrap_or(3);
+    // SAFETY: the name ends with 0.
+    state.stdout = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"stdout".as_ptr()) }.cast();
+}
+
+/// Before each execution.
+pub fn begin() {
+    let state = STATE.get();
+    state.handlers.clone_from(&state.kept);
+}
+
+/// After each execution.
+pub fn end() {
+    // What it opened and left open. New files get the lowest numbers, so that a look at the first few tells whether there are any; the runtime's own
+    // files have high numbers, and are kept.
+    let first = STATE.get().first_file;
+    if (first..first + 3).any(sys::is_open) {
+        sys::close_range(first, results::FIRST_FILE - 1);
+    }
+}
+
+hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void, fini: *mut c_void,
+    rtld_fini: *mut c_void, stack_end: *mut c_void) -> c_int {
+    campaign::set_main(main);
+    real!(__libc_start_main(campaign::main, count, arguments, init, fini, rtld_fini, stack_end):
+        fn(Main, c_int, *mut *mut c_char, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int)
+} }
+
+hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argument: usize, library: usize) -> c_int {
+    if active() {
+        at_work(|| STATE.get().handlers.push((handler, argument)));
+        return 0;
+    }
+    // Before `main` nobody knows yet who will run them.
+    if !global::running() {
+        STATE.get().handlers.push((handler, argument));
+    }
+    real!(__cxa_atexit(handler, argument, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize, usize) -> c_int)
+} }
+
+/// What `exit` does: destructors of the running thread's objects, handlers in reverse order, buffered output.
+pub fn run_exit_handlers() {
+    threads::run_destructors();
+    loop {
+        global::set_inside(true);
+        let next = STATE.get().handlers.pop();
+        global::set_inside(false);
+        match next {
+            // SAFETY: registered by the program.
+            Some((handler, argument)) => unsafe { handler(argument as *mut c_void) },
+            None => break,
+        }
+    }
+    global::set_inside(true);
+    real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
+}
+
+/// What the program has printed to stdout that is still in its buffer.
+pub fn unflushed() -> Vec<u8> {
+    /// Positions in glibc's `FILE`: where the pending output begins and ends.
+    const BEGIN: usize = 4;
+    const END: usize = 5;
+    let stdout = STATE.get().stdout;
+    if stdout.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: libc's own variable and structure; the words lie between the two pointers, if they make sense.
+    unsafe {
+        let file = *stdout;
+        let (begin, end) = (*file.add(BEGIN), *file.add(END));
+        if begin == 0 || end <= begin || end - begin > 1 << 16 {
+            return Vec::new();
+        }
+        std::slice::from_raw_parts(begin as *const u8, end - begin).to_vec()
+    }
+}
+
+hook! { fn exit(status: c_int) {
+    if !active() {
+        return real!(exit(status): fn(c_int));
+    }
+    ending::exit(status)
+} }
+
+hook! { fn quick_exit(status: c_int) {
+    if !active() {
+        return real!(quick_exit(status): fn(c_int));
+    }
+    fibers::me().pc = global::caller();
+    ending::finish(Verdict::Exit(status))
+} }
+
+hook! { fn _exit(status: c_int) {
+    if !active() {
+        return real!(_exit(status): fn(c_int));
+    }
+    ending::finish(Verdict::Exit(status))
+} }
+
+hook! { fn _Exit(status: c_int) {
+    if !active() {
+        return real!(_Exit(status): fn(c_int));
+    }
+    ending::finish(Verdict::Exit(status))
+} }
+
+hook! { fn abort() {
+    if !active() {
+        return real!(abort(): fn());
+    }
+    fibers::me().pc = global::caller();
+    global::set_inside(true);
+    ending::finish(Verdict::Abort("abort() was called".to_owned()))
+} }
+
+hook! { fn raise(signal: c_int) -> c_int {
+    if !active() {
+        return real!(raise(signal): fn(c_int) -> c_int);
+    }
+    fibers::me().pc = global::caller();
+    if signal == libc::SIGABRT {
+        global::set_inside(true);
+        ending::finish(Verdict::Abort("SIGABRT was raised".to_owned()))
+    }
+    // libc would send it to the kernel thread that lends this one's storage.
+    // SAFETY: sends a signal to this very thread.
+    unsafe {
+        let (process, thread) = (sys::call(libc::SYS_getpid, [0; 6]), sys::call(libc::SYS_gettid, [0; 6]));
+        sys::call(libc::SYS_tgkill, [process as usize, thread as usize, signal as usize, 0, 0, 0]) as c_int
+    }
+} }
+
+/// A string of the program's.
+fn text(string: *const c_char) -> String {
+    if string.is_null() {
+        return String::new();
+    }
+    // SAFETY: a string that ends, by the contract of the function that it was given to.
+    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+}
+
+hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_uint, function: *const c_char) {
+    if !active() {
+        return real!(__assert_fail(assertion, file, line, function): fn(*const c_char, *const c_char, c_uint, *const c_char));
+    }
+    fibers::me().pc = global::caller();
+    global::set_inside(true);
+    let (assertion, file, function) = (text(assertion), text(file), text(function));
+    sys::write(2, format!("{file}:{line}: {function}: Assertion `{assertion}' failed.\n").as_bytes());
+    ending::finish(Verdict::Assertion(format!("assertion '{assertion}' failed in {function}")))
+} }
+
+hook! { fn fork() -> pid_t {
+    if !active() {
+        return real!(fork(): fn() -> pid_t);
+    }
+    let child = at_work(|| real!(fork(): fn() -> pid_t));
+    if child == 0 {
+        // The child has one thread and nothing to report: it runs by itself.
+        global::set_running(mode::IDLE);
+        results::leave();
+    }
+    child
+} }
+
+/// libc's own `sigaction`.
+pub fn real_sigaction(signal: c_int, action: &libc::sigaction) {
+    real!(sigaction(signal, action, std::ptr::null_mut()):
+        fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
+}

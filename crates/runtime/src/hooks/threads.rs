@@ -1,0 +1,205 @@
+//! Threads: creating, joining, ending, and what belongs to each.
+
+use super::{at_work, hook};
+use crate::fibers::{self, Start};
+use crate::global::{self, Global, active};
+use crate::real::real;
+use crate::{clock, control, ending};
+use fencepost_trace::{Op, ThreadId};
+use libc::{EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec};
+
+hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
+    if !active() {
+        return real!(pthread_create(thread, attributes, start, argument):
+            fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
+    }
+    at_work(|| {
+        let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+        let Some(fiber) = fibers::all().create(number, start, argument) else {
+            ending::give_up("the system gives no more threads");
+        };
+        fiber.detached = is_detached(attributes);
+        // SAFETY: the program's variable for the result.
+        unsafe { *thread = fiber.pthread };
+        0
+    })
+} }
+
+fn is_detached(attributes: *const pthread_attr_t) -> bool {
+    if attributes.is_null() {
+        return false;
+    }
+    let mut state: c_int = 0;
+    real!(pthread_attr_getdetachstate(attributes, &mut state): fn(*const pthread_attr_t, *mut c_int) -> c_int);
+    state == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// Joins a thread, until a time if there is one.
+fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c_int {
+    let all = fibers::all();
+    let Some(target) = all.find(thread) else { return ESRCH };
+    if target == fibers::current() {
+        return EDEADLK;
+    }
+    let fiber = all.get(target);
+    if fiber.detached || fiber.joined {
+        return EINVAL;
+    }
+    fibers::me().deadline = deadline;
+    control::perform(Op::Join(target));
+    if take_timeout() {
+        return ETIMEDOUT;
+    }
+    let fiber = fibers::all().get(target);
+    fiber.joined = true;
+    if !result.is_null() {
+        // SAFETY: the program's variable for the result.
+        unsafe { *result = fiber.result as *mut c_void };
+    }
+    0
+}
+
+/// Did the running thread's wait end because its time was over? No longer waits for a time in any case.
+pub fn take_timeout() -> bool {
+    let me = fibers::me();
+    me.deadline = None;
+    std::mem::take(&mut me.timed_out)
+}
+
+hook! { fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+    if !active() {
+        return real!(pthread_join(thread, result): fn(pthread_t, *mut *mut c_void) -> c_int);
+    }
+    at_work(|| join(thread, result, None))
+} }
+
+hook! { fn pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, time: *const timespec) -> c_int {
+    if !active() {
+        return real!(pthread_timedjoin_np(thread, result, time): fn(pthread_t, *mut *mut c_void, *const timespec) -> c_int);
+    }
+    // SAFETY: the program's time.
+    let deadline = clock::since_start(libc::CLOCK_REALTIME, unsafe { &*time });
+    at_work(|| join(thread, result, Some(deadline)))
+} }
+
+hook! { fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+    if !active() {
+        return real!(pthread_tryjoin_np(thread, result): fn(pthread_t, *mut *mut c_void) -> c_int);
+    }
+    // Others get a chance to end first; then it must be now.
+    at_work(|| match join(thread, result, Some(clock::now())) {
+        ETIMEDOUT => EBUSY,
+        other => other,
+    })
+} }
+
+hook! { fn pthread_detach(thread: pthread_t) -> c_int {
+    if !active() {
+        return real!(pthread_detach(thread): fn(pthread_t) -> c_int);
+    }
+    let all = fibers::all();
+    match all.find(thread) {
+        None => ESRCH,
+        Some(target) if all.get(target).detached => EINVAL,
+        Some(target) => {
+            all.get(target).detached = true;
+            0
+        }
+    }
+} }
+
+hook! { fn pthread_exit(result: *mut c_void) {
+    if !active() {
+        return real!(pthread_exit(result): fn(*mut c_void));
+    }
+    fibers::end(result as usize)
+} }
+
+hook! { fn gettid() -> c_int {
+    if !active() {
+        return real!(gettid(): fn() -> c_int);
+    }
+    thread_number()
+} }
+
+/// A kernel's number for the running thread: its own for each, and the same in every execution.
+pub fn thread_number() -> c_int {
+    // SAFETY: asks for a number.
+    let process = unsafe { crate::sys::call(libc::SYS_getpid, [0; 6]) } as c_int;
+    process + fibers::current().0 as c_int
+}
+
+// Thread-local objects of C++ and Rust.
+
+hook! { fn __cxa_thread_atexit_impl(destructor: unsafe extern "C-unwind" fn(*mut c_void), object: *mut c_void, library: *mut c_void) -> c_int {
+    if !active() {
+        return real!(__cxa_thread_atexit_impl(destructor, object, library):
+            fn(unsafe extern "C-unwind" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int);
+    }
+    at_work(|| fibers::me().destructors.push((destructor, object)));
+    0
+} }
+
+/// Runs the destructors of the running thread's own objects: those of thread-local variables, then those of keys.
+pub fn run_destructors() {
+    loop {
+        global::set_inside(true);
+        let next = fibers::me().destructors.pop();
+        global::set_inside(false);
+        match next {
+            // SAFETY: registered for this object, which is not destroyed yet.
+            Some((destructor, object)) => unsafe { destructor(object) },
+            None => break,
+        }
+    }
+    // A destructor may set keys again; POSIX lets an implementation stop after four rounds.
+    for _ in 0..4 {
+        let mut any = false;
+        for key in 0..KEYS.get().len() {
+            let Some(destructor) = KEYS.get()[key] else { continue };
+            // SAFETY: the key exists, or its entry would be gone.
+            let value = unsafe { libc::pthread_getspecific(key as pthread_key_t) };
+            if !value.is_null() {
+                any = true;
+                // SAFETY: as above; and what POSIX says is done with the value.
+                unsafe {
+                    libc::pthread_setspecific(key as pthread_key_t, std::ptr::null());
+                    destructor(value);
+                }
+            }
+        }
+        if !any {
+            break;
+        }
+    }
+}
+
+type KeyDestructor = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// The destructors of keys, by key.
+static KEYS: Global<Vec<Option<KeyDestructor>>> = Global::new(Vec::new());
+
+hook! { fn pthread_key_create(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) -> c_int {
+    let error = real!(pthread_key_create(key, destructor): fn(*mut pthread_key_t, Option<KeyDestructor>) -> c_int);
+    if error == 0 {
+        let inside = global::inside();
+        global::set_inside(true);
+        // SAFETY: libc has just written it.
+        let key = unsafe { *key } as usize;
+        let keys = KEYS.get();
+        if keys.len() <= key {
+            keys.resize(key + 1, None);
+        }
+        keys[key] = destructor;
+        global::set_inside(inside);
+    }
+    error
+} }
+
+hook! { fn pthread_key_delete(key: pthread_key_t) -> c_int {
+    if let Some(entry) = KEYS.get().get_mut(key as usize) {
+        *entry = None;
+    }
+    real!(pthread_key_delete(key): fn(pthread_key_t) -> c_int)
+} }
+

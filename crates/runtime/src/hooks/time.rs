@@ -1,0 +1,114 @@
+//! Sleeping, giving way, and the clock.
+
+use super::threads::take_timeout;
+use super::{at_work, hook};
+use crate::clock::{self, SECOND};
+use crate::global::active;
+use crate::real::real;
+use crate::{control, fibers};
+use fencepost_trace::Op;
+use fencepost_trace::op::Sync;
+use libc::{c_int, c_uint, time_t, timespec, timeval};
+
+fn sleep_until(deadline: u64) {
+    if deadline <= clock::now() {
+        control::perform(Op::Yield);
+        return;
+    }
+    fibers::me().deadline = Some(deadline);
+    // Nobody gives this token: the wait ends when its time has come.
+    control::perform(Op::Sync(Sync::Park));
+    take_timeout();
+}
+
+fn nanoseconds(time: &timespec) -> u64 {
+    (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
+}
+
+hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+    if !active() {
+        return real!(nanosleep(time, left): fn(*const timespec, *mut timespec) -> c_int);
+    }
+    // SAFETY: the program's time.
+    let time = nanoseconds(unsafe { &*time });
+    at_work(|| sleep_until(clock::now().saturating_add(time)));
+    0
+} }
+
+hook! { fn clock_nanosleep(name: c_int, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int {
+    if !active() {
+        return real!(clock_nanosleep(name, flags, time, left): fn(c_int, c_int, *const timespec, *mut timespec) -> c_int);
+    }
+    // SAFETY: the program's time.
+    let time = unsafe { &*time };
+    let absolute = flags & libc::TIMER_ABSTIME != 0;
+    let deadline = if absolute { clock::since_start(name, time) } else { clock::now().saturating_add(nanoseconds(time)) };
+    at_work(|| sleep_until(deadline));
+    0
+} }
+
+hook! { fn usleep(microseconds: c_uint) -> c_int {
+    if !active() {
+        return real!(usleep(microseconds): fn(c_uint) -> c_int);
+    }
+    at_work(|| sleep_until(clock::now().saturating_add(u64::from(microseconds) * 1000)));
+    0
+} }
+
+hook! { fn sleep(seconds: c_uint) -> c_uint {
+    if !active() {
+        return real!(sleep(seconds): fn(c_uint) -> c_uint);
+    }
+    at_work(|| sleep_until(clock::now().saturating_add(u64::from(seconds) * SECOND)));
+    0
+} }
+
+hook! { fn sched_yield() -> c_int {
+    if !active() {
+        return real!(sched_yield(): fn() -> c_int);
+    }
+    at_work(|| control::perform(Op::Yield));
+    0
+} }
+
+hook! { fn pthread_yield() -> c_int {
+    if !active() {
+        return real!(sched_yield(): fn() -> c_int);
+    }
+    at_work(|| control::perform(Op::Yield));
+    0
+} }
+
+hook! { fn clock_gettime(name: c_int, time: *mut timespec) -> c_int {
+    if !active() {
+        return real!(clock_gettime(name, time): fn(c_int, *mut timespec) -> c_int);
+    }
+    let now = clock::read(name);
+    // SAFETY: the program's variable for the result.
+    unsafe { *time = timespec { tv_sec: (now / SECOND) as time_t, tv_nsec: (now % SECOND) as i64 } };
+    0
+} }
+
+hook! { fn gettimeofday(time: *mut timeval, zone: usize) -> c_int {
+    if !active() {
+        return real!(gettimeofday(time, zone): fn(*mut timeval, usize) -> c_int);
+    }
+    let now = clock::read(libc::CLOCK_REALTIME);
+    if !time.is_null() {
+        // SAFETY: the program's variable for the result.
+        unsafe { *time = timeval { tv_sec: (now / SECOND) as time_t, tv_usec: (now % SECOND / 1000) as i64 } };
+    }
+    0
+} }
+
+hook! { fn time(result: *mut time_t) -> time_t {
+    if !active() {
+        return real!(time(result): fn(*mut time_t) -> time_t);
+    }
+    let now = (clock::read(libc::CLOCK_REALTIME) / SECOND) as time_t;
+    if !result.is_null() {
+        // SAFETY: the program's variable for the result.
+        unsafe { *result = now };
+    }
+    now
+} }

@@ -1,0 +1,110 @@
+//! Kernel threads that lend their stacks and thread-local storage.
+//!
+//! A thread of the program needs a stack, thread-local storage, and a `pthread_t` that libc knows. The simplest way to get all three right
+//! is to let libc make a thread. Its kernel thread then moves to a small stack of its own and sleeps for ever; its
+//! real stack and its storage belong to a fiber, which the program's one kernel thread runs.
+//!
+//! Lenders are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end of its thread block:
+//! that is saved once and put back when the lender is used again.
+
+use crate::real::real;
+use crate::{context, fibers, global, heap, sys};
+use libc::{c_void, pthread_attr_t, pthread_t};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// A parked thread.
+#[derive(Debug)]
+pub struct Lender {
+    pub pthread: pthread_t,
+    /// The context of the fresh thread.
+    pub context: usize,
+    /// The base of its thread-local storage.
+    pub base: usize,
+    /// Its stack and thread block, as mapped.
+    pub range: (usize, usize),
+    /// What lies from `context` to the end of `range`.
+    image: Vec<u8>,
+    side_stack: usize,
+}
+
+const SIDE_STACK: usize = 16 << 10;
+
+// Written by the lending thread, read by its creator, one at a time.
+static READY: AtomicU32 = AtomicU32::new(0);
+static CONTEXT: AtomicUsize = AtomicUsize::new(0);
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static SIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// The first function of a lending thread.
+extern "C-unwind" fn lend(_: *mut c_void) -> *mut c_void {
+    BASE.store(context::thread_base(), Ordering::Relaxed);
+    let side = SIDE.load(Ordering::Relaxed);
+    // SAFETY: the side stack is this thread's alone. `CONTEXT` keeps the fresh thread, for a fiber to continue.
+    unsafe { context::switch(CONTEXT.as_ptr(), context::prepare(side + SIDE_STACK, park)) };
+    // Here it is a fiber, on the program's kernel thread.
+    fibers::run()
+}
+
+/// The rest of the kernel thread's life. Its thread-local storage is lent, so it must not be touched here.
+extern "C" fn park() -> ! {
+    READY.store(1, Ordering::Release);
+    sys::futex_wake(&READY);
+    static FOREVER: AtomicU32 = AtomicU32::new(0);
+    loop {
+        sys::futex_wait(&FOREVER, 0);
+    }
+}
+
+impl Lender {
+    /// Makes a thread that lends. `attributes` may ask for a stack of a certain size.
+    pub fn new(attributes: *const pthread_attr_t) -> Option<Lender> {
+        let side_stack = sys::reserve(0, SIDE_STACK)?;
+        SIDE.store(side_stack, Ordering::Relaxed);
+        READY.store(0, Ordering::Relaxed);
+        let mut pthread: pthread_t = 0;
+        // It never handles a signal: on which stack should it?
+        let mask = sys::signal_mask(u64::MAX);
+        let was_system = heap::for_system(true);
+        let error = real!(pthread_create(&mut pthread, attributes, lend, std::ptr::null_mut()):
+            fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void, *mut c_void) -> i32);
+        heap::for_system(was_system);
+        sys::signal_mask(mask);
+        if error != 0 {
+            sys::unmap(side_stack, SIDE_STACK);
+            return None;
+        }
+        while READY.load(Ordering::Acquire) == 0 {
+            sys::futex_wait(&READY, 0);
+        }
+        let (context, base) = (CONTEXT.load(Ordering::Relaxed), BASE.load(Ordering::Relaxed));
+        let range = crate::snapshot::mapping_of(base)?;
+        let length = range.1 - context;
+        // SAFETY: from the parked stack pointer to the end of the mapping, which the kernel lists.
+        let image = unsafe { std::slice::from_raw_parts(context as *const u8, length) }.to_vec();
+        Some(Lender { pthread, context, base, range, image, side_stack })
+    }
+
+    /// Makes it a fresh thread again.
+    pub fn renew(&self) {
+        // SAFETY: the image was taken from this range; no fiber is using it.
+        unsafe { std::ptr::copy_nonoverlapping(self.image.as_ptr(), self.context as *mut u8, self.image.len()) };
+    }
+
+    /// The memory that must be left alone when the program's is put back.
+    pub fn ranges(&self) -> [(usize, usize); 2] {
+        [self.range, (self.side_stack, self.side_stack + SIDE_STACK)]
+    }
+}
+
+/// Makes lenders until there are `count`.
+pub fn stock(lenders: &mut Vec<Lender>, count: usize) {
+    let inside = global::inside();
+    global::set_inside(true);
+    while lenders.len() < count {
+        match Lender::new(std::ptr::null()) {
+            Some(lender) => lenders.push(lender),
+            None => break,
+        }
+    }
+    global::set_inside(inside);
+}

@@ -1,0 +1,50 @@
+//! The library that takes the place of ThreadSanitizer's (`libtsan.so.2`) in a program under test.
+//!
+//! gcc, clang and rustc instrument every access for ThreadSanitizer; this library is another runtime behind the same calls.
+//! It runs all threads of the program on one kernel thread, decides at each operation who goes on, and runs the program again and
+//! again from the beginning of `main`, inside one process. Without a mailbox in the environment it stays out of the way: the
+//! program then runs as it would without it.
+//!
+//! From the bottom up:
+//!
+//! - [`sys`] (system calls), [`arena`] (the runtime's own memory), [`global`] (its state), [`real`] (the functions that it hides),
+//!   [`context`] (switching stacks): what must not depend on anything of the program's;
+//! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
+//! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
+//! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
+//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`hooks`]: everything that the program calls.
+//!
+//! Rules that hold everywhere:
+//!
+//! 1. *Nothing in thread-local storage.* The FS base is switched under this code, and the storage that it then names belongs to a thread of the
+//!    program: no `thread_local!`, no `HashMap` with random keys, no printing, no `std::thread`.
+//! 2. *No libc function that sets `errno`*, but those in [`real`]: system calls are made in [`sys`].
+//! 3. *No allocation from the program's heap*: see [`arena`].
+//! 4. *No borrow of the runtime's state across a switch* or a call into the program.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
+
+mod arena;
+mod calls;
+mod campaign;
+mod clock;
+mod context;
+mod control;
+mod ending;
+mod fibers;
+mod global;
+mod heap;
+mod hooks;
+mod lenders;
+mod modules;
+mod real;
+mod results;
+mod shadow;
+mod snapshot;
+mod sys;
+mod view;
+
+#[global_allocator]
+static ALLOCATOR: arena::Arena = arena::Arena;

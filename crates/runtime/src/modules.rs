@@ -1,0 +1,114 @@
+//! Which file an address belongs to.
+//!
+//! Program points travel as labels, numbers of 32 bits: the files that are mapped for execution are laid out one after the other in that space.
+
+use crate::global::Global;
+use crate::sys;
+use fencepost_mailbox::Frame;
+
+struct Module {
+    start: usize,
+    end: usize,
+    /// The label of its first byte.
+    label: u32,
+    path: String,
+}
+
+static MODULES: Global<Vec<Module>> = Global::new(Vec::new());
+/// The module that was asked for last.
+static LAST: Global<(usize, usize, u32)> = Global::new((0, 0, 0));
+
+/// A line of `/proc/self/maps`.
+pub struct Mapping {
+    pub start: usize,
+    pub end: usize,
+    pub permissions: [u8; 4],
+    pub name: String,
+}
+
+/// What is mapped.
+pub fn mappings() -> Vec<Mapping> {
+    let text = sys::read_whole(b"/proc/self/maps\0");
+    let mut list = Vec::new();
+    for line in text.split(|b| *b == b'\n') {
+        let mut words = line.split(|b| *b == b' ').filter(|w| !w.is_empty());
+        let (Some(range), Some(permissions)) = (words.next(), words.next()) else { continue };
+        let Some(dash) = range.iter().position(|b| *b == b'-') else { continue };
+        // Offset, device, inode, then the name, which may contain spaces.
+        let name: Vec<&[u8]> = words.skip(3).collect();
+        list.push(Mapping {
+            start: hexadecimal(&range[..dash]),
+            end: hexadecimal(&range[dash + 1..]),
+            permissions: permissions.try_into().unwrap_or(*b"----"),
+            name: String::from_utf8_lossy(&name.join(&b' ')).into_owned(),
+        });
+    }
+    list
+}
+
+fn hexadecimal(digits: &[u8]) -> usize {
+    digits.iter().fold(0, |n, d| n << 4 | (*d as char).to_digit(16).unwrap_or(0) as usize)
+}
+
+/// Looks at what is mapped now. Files that were known keep their labels.
+pub fn refresh() {
+    let modules = MODULES.get();
+    let mut found: Vec<(String, usize, usize)> = Vec::new();
+    for mapping in mappings().into_iter().filter(|m| m.name.starts_with('/')) {
+        match found.last_mut() {
+            Some((name, _, end)) if *name == mapping.name => *end = mapping.end,
+            _ => found.push((mapping.name, mapping.start, mapping.end)),
+        }
+    }
+    for (path, start, end) in found {
+        if modules.iter().all(|m| m.start != start) {
+            let label = modules.last().map_or(1, |m| m.label + (m.end - m.start) as u32);
+            modules.push(Module { start, end, label, path });
+        }
+    }
+}
+
+/// The label of the call that returns to `pc`. 0 if that is nowhere.
+#[inline]
+pub fn label(pc: usize) -> u32 {
+    let pc = pc.wrapping_sub(1);
+    let (start, end, label) = *LAST.get();
+    if start <= pc && pc < end {
+        return label + (pc - start) as u32;
+    }
+    look_up(pc)
+}
+
+#[cold]
+fn look_up(pc: usize) -> u32 {
+    match MODULES.get().iter().find(|m| m.start <= pc && pc < m.end) {
+        Some(module) => {
+            *LAST.get() = (module.start, module.end, module.label);
+            module.label + (pc - module.start) as u32
+        }
+        None => 0,
+    }
+}
+
+/// Is this an address of the runtime itself?
+pub fn is_own(pc: usize) -> bool {
+    let here = is_own as *const () as usize;
+    MODULES.get().iter().find(|m| m.start <= here && here < m.end).is_some_and(|m| m.start <= pc && pc < m.end)
+}
+
+/// Where a label points.
+pub fn place(label: u32) -> Frame {
+    let module = MODULES.get().iter().rfind(|m| label != 0 && m.label <= label);
+    match module {
+        Some(m) => Frame { module: m.path.clone(), offset: (label - m.label) as u64 },
+        None => Frame { module: String::new(), offset: 0 },
+    }
+}
+
+/// Where the call that returns to `pc` is.
+pub fn frame(pc: usize) -> Frame {
+    match label(pc) {
+        0 => Frame { module: String::new(), offset: pc as u64 },
+        label => place(label),
+    }
+}

@@ -1,0 +1,310 @@
+//! What the host is told.
+
+use crate::ending::Verdict;
+use crate::global::Global;
+use crate::shadow::{Earlier, Kind};
+use crate::{control, fibers, modules, sys};
+use fencepost_mailbox::{End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack};
+use fencepost_trace::{FindingKind, ThreadId};
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::Ordering;
+
+/// A finding of the execution under way, without what is known only at its end.
+struct Found {
+    fingerprint: u64,
+    kind: FindingKind,
+    message: String,
+    stacks: Vec<Stack>,
+}
+
+struct Results {
+    /// Where the mailbox is mapped; 0 without one.
+    mailbox: usize,
+    execution: u64,
+    found: Vec<Found>,
+    /// Pairs of program points whose race was seen in this execution.
+    races: FxHashSet<(usize, usize)>,
+    /// Where stdout and stderr go.
+    output: [i32; 2],
+}
+
+/// The runtime's own files have numbers from here on.
+pub const FIRST_FILE: i32 = 1000;
+
+static RESULTS: Global<Option<Results>> = Global::new(None);
+
+/// Maps the mailbox and reads the request.
+pub fn open(path: &[u8]) -> Result<Request, String> {
+    let file = sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
+    let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
+    sys::close(file);
+    *RESULTS.get() =
+        Some(Results { mailbox, execution: 0, found: Vec::new(), races: FxHashSet::default(), output: [-1, -1] });
+    let header = header().ok_or("no mailbox")?;
+    if header.magic != MAGIC {
+        return Err("the mailbox was made by another version of Fencepost".to_owned());
+    }
+    // SAFETY: the host has written so many bytes there before it started this process.
+    let text = unsafe {
+        std::slice::from_raw_parts((mailbox + REQUEST_OFFSET) as *const u8, header.request_length as usize)
+    };
+    serde_json::from_slice(text).map_err(|e| format!("cannot read the request: {e}"))
+}
+
+/// This process has nothing to report any more.
+pub fn leave() {
+    *RESULTS.get() = None;
+}
+
+/// The header of the mailbox, if there is one.
+pub fn header() -> Option<&'static Header> {
+    let results = RESULTS.get().as_ref()?;
+    // SAFETY: the mapping is never taken away, is larger than the header, and what changes in it is atomic.
+    Some(unsafe { &*(results.mailbox as *const Header) })
+}
+
+fn results() -> &'static mut Results {
+    RESULTS.get().as_mut().expect("internal error: results without a mailbox")
+}
+
+/// Appends to the log. What does not fit is left out.
+pub fn log(record: &Record) {
+    let Some(header) = header() else { return };
+    let Ok(mut line) = serde_json::to_vec(record) else { return };
+    line.push(b'\n');
+    let used = header.log_used.load(Ordering::Relaxed) as usize;
+    if LOG_OFFSET + used + line.len() > FILE_SIZE {
+        return;
+    }
+    let to = results().mailbox + LOG_OFFSET + used;
+    // SAFETY: within the mapping; only this process writes to the log.
+    unsafe { std::ptr::copy_nonoverlapping(line.as_ptr(), to as *mut u8, line.len()) };
+    // Last: the record is whole when it counts.
+    header.log_used.store((used + line.len()) as u64, Ordering::Release);
+}
+
+/// Something that the user should know.
+pub fn note(text: &str) {
+    log(&Record::Note { text: text.to_owned() });
+}
+
+pub fn set_state(state: u32) {
+    if let Some(header) = header() {
+        header.state.store(state, Ordering::Release);
+    }
+}
+
+/// Sends stdout and stderr of the program to files in memory.
+pub fn capture_output() {
+    for (i, name) in [b"stdout\0", b"stderr\0"].into_iter().enumerate() {
+        if let Some(file) = sys::memory_file(name) {
+            sys::duplicate(file, i as i32 + 1);
+            // Out of the way of the numbers that the program gets.
+            results().output[i] = sys::duplicate_above(file, FIRST_FILE);
+            sys::close(file);
+        }
+    }
+}
+
+fn read_output(i: usize) -> String {
+    let file = results().output[i];
+    let length = sys::position(file).min(64 << 10);
+    let mut text = vec![0; length];
+    let read = sys::read_at(file, &mut text, 0);
+    text.truncate(read.max(0) as usize);
+    if i == 0 {
+        text.extend(crate::hooks::process::unflushed());
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A new execution.
+pub fn begin(execution: u64) {
+    let results = results();
+    results.execution = execution;
+    results.found.clear();
+    results.races.clear();
+    if let Some(header) = header() {
+        header.current.store(execution, Ordering::Relaxed);
+        header.pulse.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    // The hasher's low bits are weak.
+    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+    let frames: Vec<Frame> = pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
+    Stack { thread, access: access.to_owned(), frames }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match (kind.atomic, kind.write) {
+        (false, false) => "read",
+        (false, true) => "write",
+        (true, false) => "atomic read",
+        (true, true) => "atomic write",
+    }
+}
+
+/// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
+pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+    if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let stacks = vec![
+        stack(me.0, word(kind), &fibers::stack_of(me)),
+        stack(earlier.thread, word(earlier.kind), &[earlier.pc]),
+    ];
+    let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
+    places.sort();
+    let fingerprint = hash((FindingKind::DataRace, &places));
+    let message = format!("{} and {} of the same memory without order between them ({address:#x})", word(earlier.kind), word(kind));
+    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
+}
+
+/// The running thread is about to access a block that `earlier` has freed.
+pub fn use_after_free(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+    if !results().races.insert((earlier.pc, pc)) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let stacks =
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, "free", &[earlier.pc])];
+    let fingerprint = hash((FindingKind::UseAfterFree, modules::frame(pc), modules::frame(earlier.pc)));
+    let message = format!("{} of memory that was freed ({address:#x})", word(kind));
+    results().found.push(Found { fingerprint, kind: FindingKind::UseAfterFree, message, stacks });
+}
+
+/// Something is wrong with what the running thread does at `pc`.
+pub fn found(kind: FindingKind, message: String) {
+    let me = fibers::current();
+    let stacks = vec![stack(me.0, "", &fibers::stack_of(me))];
+    let fingerprint = hash((kind, &stacks[0].frames.first()));
+    results().found.push(Found { fingerprint, kind, message, stacks });
+}
+
+/// The execution has ended. Was anything found?
+pub fn end(verdict: &Verdict, request: &Request) -> bool {
+    let Some(header) = header() else { return false };
+    header.steps.fetch_add(control::steps(), Ordering::Relaxed);
+    header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
+    if let Verdict::Exit(status) = verdict {
+        header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
+    }
+    if let Some(found) = finding_of(verdict, request) {
+        results().found.push(found);
+    }
+    let found = std::mem::take(&mut results().found);
+    let any = !found.is_empty();
+    let execution = results().execution;
+    let mut outputs = None;
+    for f in found {
+        if header.table.met(f.fingerprint, execution) == Some(true) {
+            let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
+            log(&Record::Finding(Report {
+                fingerprint: f.fingerprint,
+                kind: f.kind,
+                message: f.message,
+                execution,
+                stacks: f.stacks,
+                choices: control::choices(),
+                stdout,
+                stderr,
+            }));
+        }
+    }
+    if request.keep_outputs {
+        let text = match outputs {
+            Some((stdout, _)) => stdout,
+            None => read_output(0),
+        };
+        let fingerprint = hash(("output", &text));
+        if header.table.met(fingerprint, execution) == Some(true) {
+            log(&Record::Output { fingerprint, execution, text, choices: control::choices() });
+        }
+    }
+    if request.keep_traces {
+        let mut trace = control::trace();
+        let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+        trace.labels.iter_mut().for_each(|label| label.line = 0);
+        log(&Record::Trace { execution, trace, places });
+    }
+    for file in results().output {
+        if sys::position(file) != 0 {
+            sys::truncate(file);
+        }
+    }
+    header.done.fetch_add(1, Ordering::Relaxed);
+    any
+}
+
+fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
+    let me = fibers::current();
+    let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
+    let (kind, message, stacks) = match verdict {
+        Verdict::Exit(0) | Verdict::Redundant => return None,
+        Verdict::Exit(status) if request.status_is_finding => {
+            (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
+        }
+        Verdict::Exit(_) => return None,
+        Verdict::Assertion(message) => (FindingKind::Assertion, message.clone(), here("")),
+        Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
+        Verdict::Crash { signal, address, .. } => {
+            (FindingKind::Crash, format!("{} at address {address:#x}", signal_name(*signal)), here(""))
+        }
+        Verdict::Deadlock(blocked) => {
+            let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
+            (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
+        }
+        Verdict::StepLimit => (FindingKind::Livelock, "no end within the limit of steps".to_owned(), Vec::new()),
+        Verdict::Timeout => (FindingKind::Livelock, "no end within the limit of time".to_owned(), here("")),
+    };
+    let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
+    let fingerprint = match verdict {
+        Verdict::Exit(status) => hash((kind, status)),
+        _ => hash((kind, innermost)),
+    };
+    Some(Found { fingerprint, kind, message, stacks })
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "segmentation fault",
+        libc::SIGBUS => "bus error",
+        libc::SIGILL => "illegal instruction",
+        libc::SIGFPE => "arithmetic error",
+        libc::SIGTRAP => "trap",
+        _ => "signal",
+    }
+}
+
+/// An execution in a child process ended without saying how.
+pub fn died(status: i32) {
+    let Some(header) = header() else { return };
+    header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    let execution = results().execution;
+    let fingerprint = hash(("died", status));
+    if header.table.met(fingerprint, execution) == Some(true) {
+        let message = format!("the process ended outside of Fencepost's control (wait status {status:#x})");
+        log(&Record::Finding(Report {
+            fingerprint,
+            kind: FindingKind::Crash,
+            message,
+            execution,
+            stacks: Vec::new(),
+            choices: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+        }));
+    }
+}

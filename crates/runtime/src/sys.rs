@@ -1,0 +1,187 @@
+//! System calls, made directly: they touch neither `errno` nor anything else of the program's.
+
+use libc::c_long;
+use std::arch::asm;
+
+/// A system call; a negative answer is an error number.
+///
+/// # Safety
+/// What the call does to memory must be right: pointers must be good for what it reads and writes.
+#[inline(always)]
+pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel's calling convention; rcx and r11 are overwritten by the instruction. The caller answers for the rest.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5], lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+/// A call whose arguments are numbers only, or null.
+fn plain(number: c_long, args: [usize; 6]) -> isize {
+    // SAFETY: no pointers among the arguments of the calls below.
+    unsafe { call(number, args) }
+}
+
+/// Reserves memory that takes no room until it is touched; at `address` if that is not 0.
+pub fn reserve(address: usize, length: usize) -> Option<usize> {
+    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    if address != 0 {
+        flags |= libc::MAP_FIXED_NOREPLACE;
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let at = plain(libc::SYS_mmap, [address, length, protection as usize, flags as usize, usize::MAX, 0]);
+    (at > 0 && (address == 0 || at as usize == address)).then_some(at as usize)
+}
+
+/// Maps a file of which this process may write, shared with others.
+pub fn map_shared(file: i32, length: usize) -> Option<usize> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let at = plain(libc::SYS_mmap, [0, length, protection as usize, libc::MAP_SHARED as usize, file as usize, 0]);
+    (at > 0).then_some(at as usize)
+}
+
+/// Gives the pages back; they read as zero afterwards.
+pub fn discard(address: usize, length: usize) {
+    plain(libc::SYS_madvise, [address, length, libc::MADV_DONTNEED as usize, 0, 0, 0]);
+}
+
+pub fn unmap(address: usize, length: usize) {
+    plain(libc::SYS_munmap, [address, length, 0, 0, 0, 0]);
+}
+
+/// Opens a file by its path, which ends with a 0.
+pub fn open(path: &[u8], flags: i32) -> Result<i32, i32> {
+    assert_eq!(path.last(), Some(&0), "a path for the kernel ends with 0");
+    // SAFETY: the path is a string that ends.
+    let result = unsafe {
+        call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0])
+    };
+    if result < 0 { Err(-result as i32) } else { Ok(result as i32) }
+}
+
+pub fn close(file: i32) {
+    plain(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
+}
+
+/// Is there a file of this number?
+pub fn is_open(file: i32) -> bool {
+    plain(libc::SYS_fcntl, [file as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0
+}
+
+/// Closes every file in this range of numbers.
+pub fn close_range(first: i32, last: i32) {
+    plain(libc::SYS_close_range, [first as usize, last as usize, 0, 0, 0, 0]);
+}
+
+pub fn read(file: i32, buffer: &mut [u8]) -> isize {
+    // SAFETY: the buffer is as long as is said.
+    unsafe { call(libc::SYS_read, [file as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]) }
+}
+
+pub fn read_at(file: i32, buffer: &mut [u8], offset: usize) -> isize {
+    // SAFETY: the buffer is as long as is said.
+    unsafe { call(libc::SYS_pread64, [file as usize, buffer.as_mut_ptr() as usize, buffer.len(), offset, 0, 0]) }
+}
+
+pub fn write(file: i32, text: &[u8]) {
+    // SAFETY: the text is as long as is said.
+    unsafe { call(libc::SYS_write, [file as usize, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+}
+
+/// Where the file stands: for one that only grows, its length.
+pub fn position(file: i32) -> usize {
+    plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_CUR as usize, 0, 0, 0]).max(0) as usize
+}
+
+/// Empties a file.
+pub fn truncate(file: i32) {
+    plain(libc::SYS_ftruncate, [file as usize, 0, 0, 0, 0, 0]);
+    plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_SET as usize, 0, 0, 0]);
+}
+
+/// A file in memory that no path names.
+pub fn memory_file(name: &[u8]) -> Option<i32> {
+    assert_eq!(name.last(), Some(&0), "a name for the kernel ends with 0");
+    // SAFETY: the name is a string that ends.
+    let file =
+        unsafe { call(libc::SYS_memfd_create, [name.as_ptr() as usize, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0]) };
+    (file >= 0).then_some(file as i32)
+}
+
+/// Makes `to` another name of `from`.
+pub fn duplicate(from: i32, to: i32) {
+    plain(libc::SYS_dup2, [from as usize, to as usize, 0, 0, 0, 0]);
+}
+
+/// Another name of `from`, numbered `least` or higher.
+pub fn duplicate_above(from: i32, least: i32) -> i32 {
+    plain(libc::SYS_fcntl, [from as usize, libc::F_DUPFD_CLOEXEC as usize, least as usize, 0, 0, 0]) as i32
+}
+
+/// Ends the process, now.
+pub fn exit(status: i32) -> ! {
+    plain(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]);
+    unreachable!("the kernel has ended the process")
+}
+
+/// A child process that is a copy of this one; 0 in the child.
+pub fn fork() -> isize {
+    plain(libc::SYS_fork, [0; 6])
+}
+
+/// Waits for a child; its status as `wait` gives it.
+pub fn wait_for(child: i32) -> i32 {
+    let mut status = 0i32;
+    loop {
+        // SAFETY: the status is written to a variable that lives long enough.
+        let result =
+            unsafe { call(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0]) };
+        if result != -(libc::EINTR as isize) {
+            return status;
+        }
+    }
+}
+
+/// Waits while the word holds `value`.
+pub fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives as long as the reference; there is no timeout.
+    unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes one who waits on the word.
+pub fn futex_wake(word: &std::sync::atomic::AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives as long as the reference.
+    unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, 1, 0, 0, 0]) };
+}
+
+/// Replaces the mask of blocked signals; gives the old one.
+pub fn signal_mask(mask: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: both masks are words of the size that is said.
+    unsafe {
+        call(
+            libc::SYS_rt_sigprocmask,
+            [libc::SIG_SETMASK as usize, &raw const mask as usize, &raw mut old as usize, 8, 0, 0],
+        )
+    };
+    old
+}
+
+/// The whole of a file in `/proc`, whose length cannot be asked for.
+pub fn read_whole(path: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    let Ok(file) = open(path, libc::O_RDONLY | libc::O_CLOEXEC) else { return text };
+    let mut piece = [0; 4096];
+    loop {
+        match read(file, &mut piece) {
+            n if n > 0 => text.extend_from_slice(&piece[..n as usize]),
+            _ => break,
+        }
+    }
+    close(file);
+    text
+}

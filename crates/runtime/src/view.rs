@@ -1,0 +1,260 @@
+//! What memory holds under the hardware models: the running thread's view.
+//!
+//! The instrumentation announces a plain access, and the program then makes it itself. So memory always holds what the running thread
+//! sees: the values that all see, with the thread's own buffered stores on top. Loads need no work at all, and code without
+//! instrumentation sees its own thread's values.
+//!
+//! - A plain store is made by the program after its hook. At the thread's next hook the new value is read back and handed to the
+//!   engine as a store ([`settle`]). Until the engine has performed it, other threads must not see it: it is *tentative*.
+//! - When the engine has taken steps and says who goes on, every place that may differ between the two threads' views, or that was
+//!   changed meanwhile, is written with what the next thread sees ([`refresh`]). The engine's machine knows that for every place.
+//! - Under pslo a load may read an old value. It is put there for the load, and taken away at the thread's next hook.
+//! - Code without instrumentation writes too. Where memory is not what the engine believes of it, somebody else has written: that counts
+//!   as a store that all see at once ([`control::notice`]).
+//!
+//! Two kinds of accesses are not worth an operation: those of a thread that is alone, and those of a thread to its own stack as long as no other
+//! has touched the place. The second is a deviation: the first such store cannot be delayed.
+
+use crate::global::{self, Global};
+use crate::{control, fibers, hooks, shadow};
+use fencepost_trace::{
+    Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
+};
+
+/// What one thread has done that not everybody sees.
+#[derive(Default)]
+struct Own {
+    /// Stores that the program was about to make at its last hook.
+    announced: Vec<Location>,
+    /// Stores that are in memory, and that the engine has not performed yet.
+    tentative: Vec<Location>,
+    /// A place that holds an old value, for the load that the program is about to make, and the value that belongs there.
+    stale: Option<(Location, Value)>,
+    /// Stores that wait in its buffer.
+    buffered: Vec<(EventId, Location)>,
+}
+
+impl Own {
+    fn clear(&mut self) {
+        self.announced.clear();
+        self.tentative.clear();
+        self.stale = None;
+        self.buffered.clear();
+    }
+}
+
+#[derive(Default)]
+struct View {
+    own: Vec<Own>,
+    /// The next event to look at.
+    next: u32,
+    /// Places to be written, while a view is refreshed.
+    places: Vec<Location>,
+}
+
+static VIEW: Global<View> = Global::new(View { own: Vec::new(), next: 1, places: Vec::new() });
+
+/// A copy of larger blocks is not cut into accesses: the buffer is drained, and all see it at once.
+const LARGEST_COPY: usize = 64;
+
+impl View {
+    fn own(&mut self, thread: ThreadId) -> &mut Own {
+        while self.own.len() <= thread.index() {
+            self.own.push(Own::default());
+        }
+        &mut self.own[thread.index()]
+    }
+}
+
+/// A new execution.
+pub fn reset() {
+    let view = VIEW.get();
+    view.own.iter_mut().for_each(Own::clear);
+    view.next = 1;
+}
+
+/// Is this a place on somebody's stack where the program has nothing any more, but the runtime's own frames may be?
+fn is_dead(at: Location) -> bool {
+    let address = at.address as usize;
+    let me = fibers::current();
+    fibers::all().list().iter().enumerate().any(|(t, fiber)| {
+        let sp = if t == me.index() { global::caller_sp() } else { fiber.sp };
+        fiber.stack.0 <= address && address < sp
+    })
+}
+
+/// Does the running thread need the engine for an access here? Not if nobody else can tell.
+fn matters(address: usize) -> bool {
+    let all = fibers::all();
+    let me = fibers::current();
+    if all.is_alone() && VIEW.get().own.iter().all(|own| own.buffered.is_empty()) {
+        return false;
+    }
+    let owner = all.list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
+    match owner {
+        Some(owner) if owner == me.index() => shadow::is_shared(address),
+        Some(_) => {
+            shadow::share(address);
+            true
+        }
+        None => true,
+    }
+}
+
+/// Hands over what the program has stored since the running thread's last hook.
+pub fn settle() {
+    let me = fibers::current();
+    if let Some((at, value)) = VIEW.get().own(me).stale.take()
+        && !is_dead(at)
+    {
+        control::set_memory(at, value);
+    }
+    let own = VIEW.get().own(me);
+    // All values first: others may run before the last of them is handed over.
+    let stores: Vec<_> =
+        own.announced.drain(..).filter(|at| !is_dead(*at)).map(|at| (at, control::memory(at))).collect();
+    own.tentative.extend(stores.iter().map(|(at, _)| *at));
+    // Somebody without instrumentation may have written over a store that waits.
+    let waiting: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
+    for at in waiting {
+        if !is_dead(at) && !is_tentative(at) {
+            control::notice(at);
+        }
+    }
+    for (at, value) in stores {
+        control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
+        VIEW.get().own(me).tentative.retain(|tentative| *tentative != at);
+    }
+}
+
+/// Is there a store of the running thread in these bytes of memory that the engine has not performed?
+pub fn is_tentative(at: Location) -> bool {
+    VIEW.get().own(fibers::current()).tentative.iter().any(|tentative| tentative.overlaps(at))
+}
+
+/// The running thread is about to access memory.
+pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
+    global::set_caller(pc, global::caller_sp());
+    hooks::at_work(|| each_piece(address, size, &mut |at| one(at, write)));
+}
+
+fn one(at: Location, write: bool) {
+    settle();
+    if !matters(at.address as usize) {
+        return;
+    }
+    control::notice(at);
+    if write {
+        VIEW.get().own(fibers::current()).announced.push(at);
+    } else {
+        load(at);
+    }
+}
+
+/// A load, which under pslo may have to find an old value.
+fn load(at: Location) {
+    let reply = control::step(Op::Access(Access::Load { at, order: LoadOrder::Plain, guard: Guard::Any }));
+    let newest = control::memory(at);
+    if newest != reply.value {
+        VIEW.get().own(fibers::current()).stale = Some((at, newest));
+        control::set_memory(at, reply.value);
+    }
+}
+
+/// Cuts a range into accesses that a processor makes.
+fn each_piece(address: usize, length: usize, act: &mut dyn FnMut(Location)) {
+    let mut at = address;
+    let end = address + length;
+    while at < end {
+        let size = [Size::B16, Size::B8, Size::B4, Size::B2, Size::B1]
+            .into_iter()
+            .find(|size| {
+                let bytes = size.bytes() as usize;
+                at + bytes <= end && (at.is_multiple_of(bytes) || bytes == length)
+            })
+            .unwrap_or(Size::B1);
+        act(Location::new(at as u64, size));
+        at += size.bytes() as usize;
+    }
+}
+
+/// The running thread is about to access a range through a function of libc.
+pub fn range(address: usize, length: usize, write: bool, pc: usize) {
+    global::set_caller(pc, global::caller_sp());
+    hooks::at_work(|| {
+        settle();
+        if length > LARGEST_COPY {
+            if write && matters(address) {
+                drain();
+            }
+            return;
+        }
+        let mut pieces = Vec::new();
+        each_piece(address, length, &mut |at| pieces.push(at));
+        pieces.retain(|at| matters(at.address as usize));
+        for at in &pieces {
+            control::notice(*at);
+            if !write {
+                control::step(Op::Access(Access::Load { at: *at, order: LoadOrder::Plain, guard: Guard::Any }));
+            }
+        }
+        if write {
+            VIEW.get().own(fibers::current()).announced.extend(pieces);
+        }
+    });
+}
+
+/// Makes all see what the running thread has stored.
+pub fn drain() {
+    settle();
+    if !VIEW.get().own(fibers::current()).buffered.is_empty() {
+        control::step(Op::Access(Access::Fence { order: FenceOrder::SeqCst }));
+    }
+}
+
+/// An atomic operation of the running thread.
+pub fn atomic(access: Access, at: Location) -> Reply {
+    settle();
+    control::notice(at);
+    control::step(Op::Access(access))
+}
+
+/// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.
+pub fn refresh(from: ThreadId, to: ThreadId) {
+    let buffers = control::has_buffers();
+    let view = VIEW.get();
+    let mut places = std::mem::take(&mut view.places);
+    places.clear();
+    if from != to {
+        let own = view.own(from);
+        places.extend(&own.tentative);
+        places.extend(own.buffered.iter().map(|(_, at)| *at));
+    }
+    let next = view.next;
+    view.next = control::events(next, &mut |id, thread, kind, location| match *kind {
+        // The state of locks and threads is in no memory of the program's.
+        EventKind::Store { at, .. } | EventKind::Rmw { at, .. } if at.as_hidden().is_some() => {}
+        EventKind::Store { at, order, .. } => {
+            places.push(at);
+            // One of order seq_cst does not wait.
+            if buffers && order != StoreOrder::SeqCst {
+                view.own(thread).buffered.push((id, at));
+            }
+        }
+        EventKind::Rmw { at, .. } => places.push(at),
+        EventKind::Commit { store } => {
+            view.own(thread).buffered.retain(|(id, _)| *id != store);
+            places.extend(location(store).filter(|at| at.as_hidden().is_none()));
+        }
+        EventKind::Load { .. } | EventKind::Fence { .. } => {}
+    });
+    if from != to {
+        places.extend(view.own(to).buffered.iter().map(|(_, at)| *at));
+    }
+    for at in &places {
+        if !is_dead(*at) {
+            control::set_memory(*at, control::peek(to, *at));
+        }
+    }
+    view.places = places;
+}
