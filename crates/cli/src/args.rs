@@ -69,7 +69,7 @@ pub struct WorkArgs {
     /// Use so many cores [default: all]
     #[arg(long, short, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
     pub jobs: Option<u64>,
-    /// Cut an execution off after so many steps [default: 10000]
+    /// Cut an execution off after so many steps [default: 2000]
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
     pub max_steps: Option<u64>,
 }

@@ -47,6 +47,8 @@ pub enum Error {
     Stdout(io::Error),
     /// A target that cannot be run.
     Target { target: String, problem: String },
+    /// A target or a compiler that cannot be run; the message says which.
+    Refused(String),
     /// A litmus test with a mistake.
     Litmus { file: String, error: ParseError },
     /// A program that cannot be explored.
@@ -89,7 +91,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Usage(message) | Error::Help(message) => f.write_str(message),
+            Error::Usage(message) | Error::Help(message) | Error::Refused(message) => f.write_str(message),
             Error::Read { path, cause } => write!(f, "cannot read {}: {}", path.display(), plain(cause)),
             Error::Write { path, cause } => write!(f, "cannot write {}: {}", path.display(), plain(cause)),
             Error::Stdout(cause) => write!(f, "cannot write to standard output: {}", plain(cause)),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Where one execution of a litmus test ends if nobody says: far beyond anything such a test does, but soon enough that
 /// one that never ends is no wait.
-pub const LITMUS_LIMITS: Limits = Limits { max_steps: 10_000 };
+pub const LITMUS_LIMITS: Limits = Limits { max_steps: 2_000 };
 
 /// How much work may be done before it is cut off.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ mod error;
 mod exhaustive;
 mod in_order;
 mod limits;
+mod native;
 mod recording;
 mod screen;
 mod subject;
@@ -25,9 +26,7 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => status.into(),
         Err(error) => {
-            if let Some(line) = error.line() {
-                eprintln!("fencepost: {line}");
-            }
+            screen::complain(&error);
             error.status().into()
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::digest;
 use crate::error::Error;
+use crate::native::Program;
 use crate::witness::Witness;
+use fencepost_mailbox::Restart;
 use fencepost_trace::{Finding, Plan};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -29,9 +31,21 @@ pub struct Recording {
     pub plan: Plan,
     /// Its trace.
     pub trace_digest: String,
+    /// What else it takes to run a native program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Native>,
     /// What it shows, if it was recorded because of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
+}
+
+/// How a native program was run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Native {
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// How it was put back to its beginning.
+    pub restart: Restart,
 }
 
 impl Recording {
@@ -44,8 +58,36 @@ impl Recording {
             target_digest: target_digest.to_owned(),
             plan: witness.plan.clone(),
             trace_digest: digest::of_trace(&witness.trace),
+            native: None,
             finding: None,
         }
+    }
+
+    /// The execution of a native program that shows `finding`.
+    pub fn native(
+        command: &str,
+        program: &Program,
+        plan: Plan,
+        restart: Restart,
+        trace_digest: String,
+        finding: &Finding,
+    ) -> Recording {
+        Recording {
+            fencepost: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            command: command.to_owned(),
+            target: program.name.clone(),
+            target_digest: program.digest.clone(),
+            plan,
+            trace_digest,
+            native: Some(Native { arguments: program.arguments.clone(), restart }),
+            finding: Some(finding.clone()),
+        }
+    }
+
+    /// Writes it, without a trace beside it.
+    pub fn write_alone(&self, path: &Path) -> Result<(), Error> {
+        write_json(path, self)
     }
 
     /// Reads a recording.

@@ -39,9 +39,14 @@ impl Screen {
 
     /// Says what went wrong with a part of the work.
     pub fn complain(&mut self, error: &Error) {
-        if let Some(line) = error.line() {
-            eprintln!("fencepost: {line}");
-        }
+        complain(error);
+    }
+}
+
+/// Says what went wrong, if it is worth saying and somebody listens.
+pub fn complain(error: &Error) {
+    if let Some(line) = error.line() {
+        let _ = writeln!(io::stderr(), "fencepost: {line}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::digest;
 use crate::error::{Error, plain};
+use crate::native::Program;
 use crate::subject::Subject;
 use fencepost_litmus::LitmusTest;
 use std::fs;
@@ -12,18 +13,22 @@ use std::path::Path;
 pub enum Target {
     /// A litmus test, and the digest of its file.
     Litmus { subject: Subject, digest: String },
+    /// An executable, or a source file that has been compiled.
+    Native(Box<Program>),
 }
 
 impl Target {
     /// Finds out what `path` is and makes it ready.
     pub fn load(path: &Path, arguments: &[String]) -> Result<Target, Error> {
-        let bytes = read_target(path)?;
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("litmus") if arguments.is_empty() => Target::litmus(&path.display().to_string(), &bytes),
-            Some("litmus") => Err(Error::Usage("a litmus test takes no arguments".to_owned())),
-            Some("c" | "cc" | "cpp" | "rs") => Err(unsupported(path, "C, C++ and Rust programs are")),
-            _ => Err(unsupported(path, "native programs are")),
+        if path.extension().is_none_or(|extension| extension != "litmus") {
+            check_is_file(path)?;
+            return Program::load(path, arguments).map(|program| Target::Native(Box::new(program)));
         }
+        let bytes = read_target(path)?;
+        if !arguments.is_empty() {
+            return Err(Error::Usage("a litmus test takes no arguments".to_owned()));
+        }
+        Target::litmus(&path.display().to_string(), &bytes)
     }
 
     /// A litmus test of that name.
@@ -33,17 +38,18 @@ impl Target {
     }
 }
 
-fn unsupported(path: &Path, what: &str) -> Error {
-    Error::target(path.display(), format!("{what} not supported yet: give a .litmus file"))
-}
-
 /// Reads a target; says what it is if it is no file.
 pub fn read_target(path: &Path) -> Result<Vec<u8>, Error> {
+    check_is_file(path)?;
+    fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })
+}
+
+fn check_is_file(path: &Path) -> Result<(), Error> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             Err(Error::target(path.display(), "it is a directory: name a file, or use `fencepost litmus` for many"))
         }
-        Ok(_) => fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause }),
+        Ok(_) => Ok(()),
         Err(cause) => Err(Error::target(path.display(), plain(&cause))),
     }
 }

@@ -12,8 +12,8 @@
 //! atomic words, so that the host always finds a state that makes sense: at most the last execution is missing, and
 //! [`Header::current`] says which one that is.
 
-mod request;
 mod record;
+mod request;
 mod table;
 
 pub use record::{Frame, Record, Report, Stack};

@@ -5,7 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
+    state,
 };
 use fencepost_trace::{FindingKind, Model};
 use memmap2::MmapMut;
@@ -207,6 +208,8 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         .env("LD_PRELOAD", preload)
         // What the dynamic linker looks up late, it would have to look up again in every execution.
         .env("LD_BIND_NOW", "1")
+        // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
+        .env("RUST_BACKTRACE", "0")
         .env(VARIABLE, mailbox.file.path())
         .stdin(Stdio::null());
     // SAFETY: between fork and exec, one system call that changes this process's own flags.
@@ -281,9 +284,10 @@ fn name(end: End) -> &'static str {
     }
 }
 
-/// Puts what two workers found together.
-fn merge(into: &mut Results, other: Results) {
+/// Puts what two workers, or two campaigns, found together.
+pub fn merge(into: &mut Results, other: Results) {
     into.executions += other.executions;
+    into.seconds += other.seconds;
     into.steps += other.steps;
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
@@ -291,7 +295,8 @@ fn merge(into: &mut Results, other: Results) {
     into.traces.extend(other.traces);
     into.notes.extend(other.notes);
     for found in other.found {
-        let same = |f: &&mut Found| f.report.fingerprint == found.report.fingerprint && f.report.kind == found.report.kind;
+        let same =
+            |f: &&mut Found| f.report.fingerprint == found.report.fingerprint && f.report.kind == found.report.kind;
         match into.found.iter_mut().find(same) {
             Some(known) => {
                 known.count += found.count;
@@ -359,7 +364,8 @@ impl Mailbox {
         for line in self.map[LOG_OFFSET..LOG_OFFSET + used].split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
             match serde_json::from_slice::<Record>(line) {
                 Ok(Record::Finding(report)) => {
-                    let (count, first_execution) = counts.get(&report.fingerprint).copied().unwrap_or((1, report.execution));
+                    let (count, first_execution) =
+                        counts.get(&report.fingerprint).copied().unwrap_or((1, report.execution));
                     part.found.push(Found { count, first_execution, report });
                 }
                 Ok(Record::Output { fingerprint, text, .. }) => {

@@ -37,8 +37,13 @@ fn campaign() -> &'static mut Campaign {
 
 /// The program's `main`, for when it is called instead of it.
 pub fn set_main(main: Main) {
-    *CAMPAIGN.get() =
-        Some(Campaign { main, arguments: (0, std::ptr::null_mut(), std::ptr::null_mut()), request: None, top: 0, base: 0 });
+    *CAMPAIGN.get() = Some(Campaign {
+        main,
+        arguments: (0, std::ptr::null_mut(), std::ptr::null_mut()),
+        request: None,
+        top: 0,
+        base: 0,
+    });
 }
 
 /// Takes a variable out of the environment, so that programs which this one starts do not see it.
@@ -184,4 +189,3 @@ fn in_child(execution: u64, request: &Request) -> bool {
         error => ending::give_up(&format!("cannot fork: error {}", -error)),
     }
 }
-

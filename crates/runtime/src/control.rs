@@ -6,7 +6,8 @@ use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Random};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace, Value,
+    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
+    Value,
 };
 use std::collections::BTreeMap;
 
@@ -48,6 +49,9 @@ struct Control {
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize)>,
 }
+
+/// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
+const MOST_NOTICED: usize = 256;
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
 
@@ -115,6 +119,8 @@ fn tell() {
         view::settle();
     } else {
         tell_writes();
+        // What it has done in code without instrumentation comes before what it does now.
+        notice_all();
     }
 }
 
@@ -169,6 +175,29 @@ pub fn notice(at: Location) {
                 e.intrude(me, at, found);
             }
         }),
+    }
+}
+
+/// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
+pub fn notice_all() {
+    if control().atomics.len() > MOST_NOTICED {
+        return;
+    }
+    let places: Vec<Location> = control().atomics.iter().map(|(at, (size, _))| Location::new(*at, *size)).collect();
+    places.into_iter().filter(|at| !view::is_dead(*at)).for_each(notice);
+    tick();
+}
+
+/// c11: the running thread is about to free these bytes. If it has got there through code without instrumentation, the atomics in them say what it knows.
+pub fn notice_range(address: usize, length: usize) {
+    let places: Vec<Location> = control()
+        .atomics
+        .range(address as u64..(address + length) as u64)
+        .map(|(at, (size, _))| Location::new(*at, *size))
+        .collect();
+    if !places.is_empty() {
+        places.into_iter().for_each(notice);
+        tick();
     }
 }
 
@@ -326,7 +355,10 @@ pub fn peek(thread: ThreadId, at: Location) -> Value {
 }
 
 /// Hands every event from number `from` on to `see`; gives the number of the next.
-pub fn events(from: u32, see: &mut dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>)) -> u32 {
+pub fn events(
+    from: u32,
+    see: &mut dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>),
+) -> u32 {
     each!(&control().engine, e => {
         let end = e.event_count() as u32 + 1;
         for id in from..end {
@@ -349,8 +381,7 @@ pub fn steps() -> u64 {
 
 /// The trace of this execution; its labels are numbers in the line field, for [`modules::place`].
 pub fn trace() -> Trace {
-    let describe =
-        |label: u32| fencepost_trace::Label { line: label, ..fencepost_trace::Label::default() };
+    let describe = |label: u32| fencepost_trace::Label { line: label, ..fencepost_trace::Label::default() };
     each!(&control().engine, e => e.trace(describe))
 }
 

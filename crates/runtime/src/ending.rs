@@ -15,7 +15,11 @@ pub enum Verdict {
     /// `abort`.
     Abort(String),
     /// A signal that kills.
-    Crash { signal: i32, address: usize, pc: usize },
+    Crash {
+        signal: i32,
+        address: usize,
+        pc: usize,
+    },
     /// These threads wait for ever.
     Deadlock(Vec<ThreadId>),
     StepLimit,
@@ -116,7 +120,6 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         libc::SIGABRT => finish(Verdict::Abort("SIGABRT".to_owned())),
         _ => {
             // In a hook that looked at memory for the program, the program's call is the place.
-            if std::env::var_os("FPDEBUG").is_some() && global::inside() { results::note(&format!("rip {:?} sp {:#x} T{}", crate::modules::frame(pc+1), unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] }, fibers::current())); }
             let pc = if global::inside() { global::caller() } else { pc + 1 };
             fibers::me().pc = pc;
             finish(Verdict::Crash { signal, address, pc })

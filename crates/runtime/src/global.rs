@@ -35,6 +35,8 @@ pub mod mode {
     pub const LANGUAGE: u8 = 1;
     /// Every access is an operation: sc, tso, pso, pslo.
     pub const HARDWARE: u8 = 2;
+    /// As [`LANGUAGE`], but code without instrumentation may just have used atomics: look at them first.
+    pub const SUSPICIOUS: u8 = 3;
 }
 
 /// What the next hook has to do.
@@ -75,6 +77,13 @@ pub fn set_running(kind: u8) {
 #[inline(always)]
 pub fn set_inside(on: bool) {
     MODE.store(if on { mode::IDLE } else { RUNNING.load(Ordering::Relaxed) }, Ordering::Relaxed);
+}
+
+/// The next hook of the running thread has to look at all atomics first.
+pub fn suspect() {
+    if kind() == mode::LANGUAGE {
+        MODE.store(mode::SUSPICIOUS, Ordering::Relaxed);
+    }
 }
 
 /// Is the runtime at work, or no execution under way?

@@ -105,8 +105,13 @@ struct Heap {
     system: bool,
 }
 
-static HEAP: Global<Heap> =
-    Global::new(Heap { reserved: false, arenas: [EMPTY; ARENAS], big: BIG_BASE, big_free: [(0, 0); 64], system: false });
+static HEAP: Global<Heap> = Global::new(Heap {
+    reserved: false,
+    arenas: [EMPTY; ARENAS],
+    big: BIG_BASE,
+    big_free: [(0, 0); 64],
+    system: false,
+});
 /// What [`keep`] has kept.
 static KEPT: Global<Vec<(usize, Arena)>> = Global::new(Vec::new());
 static KEPT_BIG: Global<usize> = Global::new(BIG_BASE);

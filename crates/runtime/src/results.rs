@@ -4,7 +4,9 @@ use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{Earlier, Kind};
 use crate::{control, fibers, modules, sys};
-use fencepost_mailbox::{End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack};
+use fencepost_mailbox::{
+    End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
+};
 use fencepost_trace::{FindingKind, ThreadId};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -36,7 +38,8 @@ static RESULTS: Global<Option<Results>> = Global::new(None);
 
 /// Maps the mailbox and reads the request.
 pub fn open(path: &[u8]) -> Result<Request, String> {
-    let file = sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
+    let file =
+        sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
     sys::close(file);
     *RESULTS.get() =
@@ -46,9 +49,8 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
         return Err("the mailbox was made by another version of Fencepost".to_owned());
     }
     // SAFETY: the host has written so many bytes there before it started this process.
-    let text = unsafe {
-        std::slice::from_raw_parts((mailbox + REQUEST_OFFSET) as *const u8, header.request_length as usize)
-    };
+    let text =
+        unsafe { std::slice::from_raw_parts((mailbox + REQUEST_OFFSET) as *const u8, header.request_length as usize) };
     serde_json::from_slice(text).map_err(|e| format!("cannot read the request: {e}"))
 }
 
@@ -139,7 +141,8 @@ fn hash(value: impl Hash) -> u64 {
 }
 
 fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
-    let frames: Vec<Frame> = pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
+    let frames: Vec<Frame> =
+        pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
     Stack { thread, access: access.to_owned(), frames }
 }
 
@@ -159,14 +162,16 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     }
     let me = fibers::current();
     fibers::me().pc = pc;
-    let stacks = vec![
-        stack(me.0, word(kind), &fibers::stack_of(me)),
-        stack(earlier.thread, word(earlier.kind), &[earlier.pc]),
-    ];
+    let stacks =
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &[earlier.pc])];
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let fingerprint = hash((FindingKind::DataRace, &places));
-    let message = format!("{} and {} of the same memory without order between them ({address:#x})", word(earlier.kind), word(kind));
+    let message = format!(
+        "{} and {} of the same memory without order between them ({address:#x})",
+        word(earlier.kind),
+        word(kind)
+    );
     results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
 }
 
@@ -177,8 +182,7 @@ pub fn use_after_free(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     }
     let me = fibers::current();
     fibers::me().pc = pc;
-    let stacks =
-        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, "free", &[earlier.pc])];
+    let stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, "free", &[earlier.pc])];
     let fingerprint = hash((FindingKind::UseAfterFree, modules::frame(pc), modules::frame(earlier.pc)));
     let message = format!("{} of memory that was freed ({address:#x})", word(kind));
     results().found.push(Found { fingerprint, kind: FindingKind::UseAfterFree, message, stacks });

@@ -168,11 +168,7 @@ pub struct Earlier {
 }
 
 fn earlier(slot: &Slot) -> Earlier {
-    Earlier {
-        thread: (slot.who << 16 >> 48) as u32,
-        kind: slot.kind(),
-        pc: (slot.what >> 16) as usize,
-    }
+    Earlier { thread: (slot.who << 16 >> 48) as u32, kind: slot.kind(), pc: (slot.what >> 16) as usize }
 }
 
 /// An access of any size. Was any of it accessed atomically before?

@@ -25,7 +25,8 @@ pub fn mapping_of(address: usize) -> Option<(usize, usize)> {
 /// that are the runtime's.
 pub fn take(arguments: usize, own: &[(usize, usize)]) {
     let mappings = modules::mappings();
-    let library = mappings.iter().find(|m| m.start <= take as *const () as usize && (take as *const () as usize) < m.end);
+    let library =
+        mappings.iter().find(|m| m.start <= take as *const () as usize && (take as *const () as usize) < m.end);
     let library = library.map_or(String::new(), |m| m.name.clone());
     let mut excluded: Vec<(usize, usize)> = own.to_vec();
     excluded.extend(fibers::all().ranges());

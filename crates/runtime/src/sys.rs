@@ -136,8 +136,7 @@ pub fn wait_for(child: i32) -> i32 {
     let mut status = 0i32;
     loop {
         // SAFETY: the status is written to a variable that lives long enough.
-        let result =
-            unsafe { call(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0]) };
+        let result = unsafe { call(libc::SYS_wait4, [child as usize, &raw mut status as usize, 0, 0, 0, 0]) };
         if result != -(libc::EINTR as isize) {
             return status;
         }

@@ -74,7 +74,7 @@ pub fn reset() {
 }
 
 /// Is this a place on somebody's stack where the program has nothing any more, but the runtime's own frames may be?
-fn is_dead(at: Location) -> bool {
+pub fn is_dead(at: Location) -> bool {
     let address = at.address as usize;
     let me = fibers::current();
     fibers::all().list().iter().enumerate().any(|(t, fiber)| {
@@ -134,8 +134,14 @@ pub fn is_tentative(at: Location) -> bool {
 
 /// The running thread is about to access memory.
 pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
-    global::set_caller(pc, global::caller_sp());
-    hooks::at_work(|| each_piece(address, size, &mut |at| one(at, write)));
+    match Size::try_from(size as u8) {
+        // As the processor makes it, in one.
+        Ok(size) => {
+            global::set_caller(pc, global::caller_sp());
+            hooks::at_work(|| one(Location::new(address as u64, size), write));
+        }
+        Err(_) => range(address, size, write, pc),
+    }
 }
 
 fn one(at: Location, write: bool) {
@@ -168,10 +174,7 @@ fn each_piece(address: usize, length: usize, act: &mut dyn FnMut(Location)) {
     while at < end {
         let size = [Size::B16, Size::B8, Size::B4, Size::B2, Size::B1]
             .into_iter()
-            .find(|size| {
-                let bytes = size.bytes() as usize;
-                at + bytes <= end && (at.is_multiple_of(bytes) || bytes == length)
-            })
+            .find(|size| at + size.bytes() as usize <= end && at.is_multiple_of(size.bytes() as usize))
             .unwrap_or(Size::B1);
         act(Location::new(at as u64, size));
         at += size.bytes() as usize;
@@ -195,7 +198,8 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
         for at in &pieces {
             control::notice(*at);
             if !write {
-                control::step(Op::Access(Access::Load { at: *at, order: LoadOrder::Plain, guard: Guard::Any }));
+                let load = Access::Load { at: *at, order: LoadOrder::Plain, guard: Guard::Any };
+                control::step(Op::Access(load));
             }
         }
         if write {

@@ -22,7 +22,10 @@ pub struct Args {
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
     let args = args.campaign;
-    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)?;
+    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)? else {
+        let problem = "check explores litmus tests; for native programs there is `fencepost test`";
+        return Err(Error::target(args.target.display(), problem));
+    };
     let budget = Budget::new(args.work.executions, args.work.time);
     let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;

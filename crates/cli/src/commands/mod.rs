@@ -2,7 +2,9 @@
 //!
 //! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
 
+mod cc;
 mod check;
+mod cxx;
 mod litmus;
 mod replay;
 mod shared;
@@ -13,11 +15,11 @@ use crate::screen::Screen;
 use clap::Subcommand;
 
 macro_rules! commands {
-    ($($name:ident: $file:ident,)*) => {
+    ($($(#[$attribute:meta])* $name:ident: $file:ident,)*) => {
         /// What to do.
         #[derive(Subcommand, Debug)]
         pub enum Command {
-            $($name($file::Args),)*
+            $($(#[$attribute])* $name($file::Args),)*
         }
 
         /// Does it.
@@ -34,4 +36,7 @@ commands! {
     Test: test,
     Check: check,
     Replay: replay,
+    Cc: cc,
+    #[command(name = "c++")]
+    Cxx: cxx,
 }

@@ -2,6 +2,7 @@
 
 use crate::digest;
 use crate::error::{Error, Status};
+use crate::native;
 use crate::recording::Recording;
 use crate::screen::Screen;
 use crate::target::{Target, read_target};
@@ -24,7 +25,13 @@ pub struct Args {
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let recording = Recording::read(&args.recording)?;
-    let Target::Litmus { subject, .. } = load(&args, &recording)?;
+    if let Some(native) = &recording.native {
+        let target = args.target.as_deref().unwrap_or(Path::new(&recording.target));
+        return native::replay(&args.recording, target, &recording, native, screen);
+    }
+    let Target::Litmus { subject, .. } = load(&args, &recording)? else {
+        return Err(Error::replay(&args.recording, "it was recorded from a litmus test"));
+    };
     let witness = Witness::new(&subject, recording.plan.clone())
         .map_err(|error| Error::replay(&args.recording, format!("the execution diverged: {error}")))?;
     if digest::of_trace(&witness.trace) != recording.trace_digest {

@@ -5,6 +5,7 @@ use crate::args::CampaignArgs;
 use crate::campaign;
 use crate::error::{Error, Status};
 use crate::limits::Budget;
+use crate::native;
 use crate::screen::Screen;
 use crate::target::Target;
 use fencepost_trace::Model;
@@ -24,15 +25,38 @@ pub struct Args {
     /// How many stores fit a store buffer (tso, pso) [default: any number]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
+    /// How a native program is put back to its beginning: auto, in-place (memory is restored), fork (a process each)
+    #[arg(long, value_enum, default_value_t = Restart::Auto, value_name = "HOW", hide_possible_values = true)]
+    restart: Restart,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Restart {
+    Auto,
+    InPlace,
+    Fork,
+}
+
+impl From<Restart> for fencepost_mailbox::Restart {
+    fn from(restart: Restart) -> fencepost_mailbox::Restart {
+        match restart {
+            // The runtime moves on to forking by itself where it must.
+            Restart::Auto | Restart::InPlace => fencepost_mailbox::Restart::InPlace,
+            Restart::Fork => fencepost_mailbox::Restart::Fork,
+        }
+    }
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
-    let Args { campaign: args, buffer } = args;
+    let Args { campaign: args, buffer, restart } = args;
     if buffer.is_some() && !matches!(args.model, Model::Tso | Model::Pso) {
         return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
     }
-    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)?;
+    let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
+        Target::Litmus { subject, digest } => (subject, digest),
+        Target::Native(program) => return native::test(&program, &args, buffer, restart.into(), screen),
+    };
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
     let budget = Budget::new(executions, args.work.time);
     let tally = campaign::random(&subject, watch(&args, buffer), args.seed, budget, args.work.jobs())

@@ -42,8 +42,10 @@ int main(int count, char **arguments) {
       abort();
     if (!strcmp(how, "segfault"))
       *(volatile int *)0 = 1;
-    if (!strcmp(how, "divide"))
-      return 1 / (seen - 1);
+    if (!strcmp(how, "divide")) {
+      volatile int zero = 0;
+      return 7 / zero;
+    }
     if (!strcmp(how, "status"))
       exit(3);
     if (!strcmp(how, "quick"))
@@ -54,20 +56,19 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "spin"))
       while (atomic_load(&turn))
         ;
-    if (!strcmp(how, "free"))
-      free(&t);
     if (!strcmp(how, "double-free")) {
-      char *p = malloc(10);
+      char *volatile p = malloc(10);
       free(p);
       free(p);
     }
     if (!strcmp(how, "use-after-free")) {
-      char *p = malloc(10);
+      char *volatile p = malloc(10);
       free(p);
       p[3] = 1;
     }
     if (!strcmp(how, "die"))
-      syscall(231, 9);
+      // exit_group, past the C library
+      __asm__ volatile("syscall" : : "a"(231), "D"(9) : "rcx", "r11", "memory");
   }
   pthread_join(t, 0);
   return 0;

@@ -7,7 +7,9 @@ use super::Look;
 use super::layout::{clean, cut, width, wrap};
 use crate::order::Staleness;
 use crate::{Describe, Order, Timeline};
-use fencepost_trace::{Event, EventId, EventKind, FenceOrder, LoadOrder, Outcome, RmwOrder, StoreOrder, Trace};
+use fencepost_trace::{
+    Event, EventId, EventKind, FenceOrder, Hidden, LoadOrder, Location, Outcome, RmwOrder, StoreOrder, Trace,
+};
 
 /// Narrower columns than this are not worth reading.
 const LEAST_COLUMN: usize = 22;
@@ -120,6 +122,12 @@ fn cell(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> Vec<Line> 
         false => format!("#{}", timeline.number(store)),
     };
     let effect = match &event.kind {
+        kind if synchronisation(kind).is_some() => {
+            synchronisation(kind).map_or_else(String::new, |(what, at)| match at {
+                Some(at) => format!("{what} {}", named(at)),
+                None => what,
+            })
+        }
         EventKind::Load { at, order, value, from: store, failed_rmw, .. } => {
             let how = if *failed_rmw { "fails: reads" } else { "reads" };
             let value = shown.describe.value(*at, *value);
@@ -148,9 +156,33 @@ fn source(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> String {
     if let EventKind::Commit { store } = event.kind {
         return format!("#{} ({}) leaves the buffer", timeline.number(store), wrote(shown, store));
     }
+    // These two are nobody's statements.
+    match (event.kind.location().and_then(Location::as_hidden), event.kind.is_read()) {
+        (Some((Hidden::ThreadStart, _)), true) => return "starts".to_owned(),
+        (Some((Hidden::ThreadEnd, _)), false) => return "ends".to_owned(),
+        _ => {}
+    }
     let Some(label) = shown.trace.label(event) else { return String::new() };
     let statement = shown.describe.statement(label).unwrap_or_else(|| label.function.clone());
-    format!("{}: {}", label.line, clean(&statement))
+    let line = if label.line == 0 { String::new() } else { format!("{}: ", label.line) };
+    format!("{line}{}", clean(&statement))
+}
+
+/// What an access of a hidden location means to the program, and the object, if it has a name. Empty if the source says it all.
+fn synchronisation(kind: &EventKind) -> Option<(String, Option<Location>)> {
+    let at = kind.location()?;
+    let (hidden, key) = at.as_hidden()?;
+    let written = kind.written().map(|value| value.0);
+    let words = match (hidden, kind.is_read(), written) {
+        (Hidden::ThreadStart, true, _) | (Hidden::ThreadEnd, false, _) => return Some((String::new(), None)),
+        (Hidden::ThreadStart, ..) => return Some((format!("creates thread {key}"), None)),
+        (Hidden::ThreadEnd, ..) => return Some((format!("joins thread {key}"), None)),
+        (Hidden::Mutex | Hidden::RwLock, true, None) => "does not get",
+        (Hidden::Mutex | Hidden::RwLock, true, Some(_)) => "takes",
+        (Hidden::Mutex | Hidden::RwLock, false, _) => "releases",
+        _ => return None,
+    };
+    Some((words.to_owned(), Some(at)))
 }
 
 fn wrote(shown: &Execution<'_>, store: EventId) -> String {

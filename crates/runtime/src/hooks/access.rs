@@ -22,7 +22,10 @@ pub fn calm() {
 fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
         mode::IDLE => {}
-        mode::LANGUAGE => {
+        mode::LANGUAGE | mode::SUSPICIOUS => {
+            if global::mode() == mode::SUSPICIOUS {
+                look_around();
+            }
             let left = LEFT.load(Ordering::Relaxed);
             LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
             if left == 0 {
@@ -48,6 +51,11 @@ fn give_way(pc: usize) {
 }
 
 #[cold]
+fn look_around() {
+    super::at_work(|| {});
+}
+
+#[cold]
 fn wrote(address: usize, length: usize) {
     super::at_work(|| control::wrote(address, length));
 }
@@ -57,7 +65,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     match global::mode() {
         _ if length == 0 => {}
         mode::IDLE => {}
-        mode::LANGUAGE => {
+        mode::LANGUAGE | mode::SUSPICIOUS => {
             if shadow::range(address, length, kind, pc) && kind.write {
                 wrote(address, length);
             }

@@ -81,10 +81,15 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
         return real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long);
     }
     match number {
-        libc::SYS_futex => match at_work(|| futex(a, b as c_int, c, d as *const timespec)) {
-            Ok(result) => result,
-            Err(error) => fail(error).into(),
-        },
+        libc::SYS_futex => {
+            let result = at_work(|| futex(a, b as c_int, c, d as *const timespec));
+            // Whoever calls this is often a library without instrumentation, in the middle of taking a lock.
+            global::suspect();
+            match result {
+                Ok(result) => result,
+                Err(error) => fail(error).into(),
+            }
+        }
         libc::SYS_gettid => thread_number().into(),
         libc::SYS_exit_group => {
             fibers::me().pc = global::caller();

@@ -4,7 +4,7 @@ use super::semaphore::fail;
 use super::{at_work, hook};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{results, shadow, view};
+use crate::{control, results, shadow, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -46,11 +46,15 @@ fn release(block: usize) {
         let size = heap::size(block);
         if global::kind() == mode::HARDWARE {
             view::drain();
+        } else {
+            control::notice_range(block, size);
         }
         match heap::free(block) {
             Freed::Done if global::kind() == mode::LANGUAGE => shadow::free(block, size, global::caller()),
             Freed::Done => {}
-            Freed::Twice => misuse(FindingKind::DoubleFree, format!("free of a block that was freed before ({block:#x})")),
+            Freed::Twice => {
+                misuse(FindingKind::DoubleFree, format!("free of a block that was freed before ({block:#x})"))
+            }
             Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})")),
         }
     })

@@ -54,7 +54,11 @@ pub(crate) use hook;
 /// Does the runtime's part of a hook.
 #[inline(always)]
 pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
+    let suspicious = global::mode() == global::mode::SUSPICIOUS;
     global::set_inside(true);
+    if suspicious {
+        crate::control::notice_all();
+    }
     let result = act();
     global::set_inside(false);
     result

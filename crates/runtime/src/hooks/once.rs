@@ -70,4 +70,3 @@ hook! { fn __cxa_guard_abort(guard: *mut u8) {
     }
     at_work(|| control::perform(Op::Sync(Sync::OnceAbandon { once: guard as u64 | GUARD })));
 } }
-

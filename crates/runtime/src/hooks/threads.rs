@@ -6,7 +6,9 @@ use crate::global::{self, Global, active};
 use crate::real::real;
 use crate::{clock, control, ending};
 use fencepost_trace::{Op, ThreadId};
-use libc::{EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec};
+use libc::{
+    EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
+};
 
 hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
     if !active() {
@@ -202,4 +204,3 @@ hook! { fn pthread_key_delete(key: pthread_key_t) -> c_int {
     }
     real!(pthread_key_delete(key): fn(pthread_key_t) -> c_int)
 } }
-

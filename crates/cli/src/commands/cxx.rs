@@ -1,0 +1,21 @@
+//! `fencepost c++`: the C++ compiler, for programs that are to be tested.
+
+use crate::error::{Error, Status};
+use crate::screen::Screen;
+use fencepost_native::compiler::Language;
+use std::ffi::OsString;
+
+/// Compile C++ as g++ does (or as the compiler that FENCEPOST_CXX names), with instrumentation and with the runtime linked in.
+///
+/// Stands in for CXX in any build system. All arguments go to the compiler.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct Args {
+    /// Arguments of the compiler
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    arguments: Vec<OsString>,
+}
+
+pub fn run(args: Args, _: &mut Screen) -> Result<Status, Error> {
+    super::cc::compile(Language::Cxx, &args.arguments)
+}

@@ -1,0 +1,85 @@
+//! Native programs: executables, and single source files that are compiled first.
+
+mod campaign;
+mod replay;
+mod words;
+
+pub use campaign::test;
+pub use replay::replay;
+
+use crate::error::Error;
+use fencepost_native::asm;
+use fencepost_native::compiler::compile_single;
+use fencepost_native::elf;
+use fencepost_native::embedded::runtime_directory;
+use fencepost_native::symbols::Symbols;
+use std::path::{Path, PathBuf};
+
+/// Where Linux maps a position-independent executable on x86-64 when addresses are not randomised.
+const PIE_BASE: u64 = 0x5555_5555_4000;
+
+/// A program that can be run.
+pub struct Program {
+    /// As it was named.
+    pub name: String,
+    /// What is run.
+    pub executable: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The digest of what was named: the executable, or the source.
+    pub digest: String,
+    /// The library that goes into it.
+    pub runtime: PathBuf,
+    /// Where it is mapped: without address randomisation always the same place.
+    pub base: u64,
+    /// What the user should know before it runs.
+    pub warnings: Vec<String>,
+    /// Where it was compiled to, if it was.
+    _compiled: Option<tempfile::TempDir>,
+}
+
+impl Program {
+    /// An executable, or a source file that is compiled now.
+    pub fn load(path: &Path, arguments: &[String]) -> Result<Program, Error> {
+        let directory = runtime_directory()
+            .map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
+        let source = matches!(path.extension().and_then(|e| e.to_str()), Some("c" | "cc" | "cpp" | "cxx" | "rs"));
+        let mut compiled = None;
+        let executable = if source {
+            let place = tempfile::tempdir().map_err(|cause| Error::Write { path: std::env::temp_dir(), cause })?;
+            let executable = compile_single(path, place.path(), &directory)
+                .map_err(|error| Error::target(path.display(), error.to_string()))?;
+            compiled = Some(place);
+            executable
+        } else {
+            path.to_owned()
+        };
+        let target = elf::inspect(&executable).map_err(|error| Error::Refused(error.to_string()))?;
+        let digest = elf::digest(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+        Ok(Program {
+            name: path.display().to_string(),
+            // A name without a slash would be looked up on the path.
+            executable: std::path::absolute(&executable).unwrap_or(executable),
+            arguments: arguments.to_vec(),
+            digest: format!("sha256:{digest}"),
+            runtime: directory.join(fencepost_native::embedded::NAME),
+            base: if target.position_independent { PIE_BASE } else { 0 },
+            warnings: warnings(&target),
+            _compiled: compiled,
+        })
+    }
+}
+
+/// Atomics that the instrumentation cannot see, and libraries without instrumentation.
+fn warnings(target: &elf::Target) -> Vec<String> {
+    let mut symbols = Symbols::new();
+    let mut warnings = Vec::new();
+    for module in target.own_modules() {
+        // What cannot be read cannot be warned about; the run itself will tell.
+        warnings.extend(asm::scan(module, &mut symbols).unwrap_or_default().iter().map(ToString::to_string));
+    }
+    for library in target.uninstrumented_libraries() {
+        warnings.push(format!("{} is not instrumented: what it does to shared memory is not seen", library.name));
+    }
+    warnings
+}

@@ -1,0 +1,57 @@
+//! `fencepost replay` of a native program's execution.
+
+use super::Program;
+use super::campaign::{Again, campaign, reproduced};
+use crate::error::{Error, Status};
+use crate::recording::{Native, Recording};
+use crate::screen::Screen;
+use fencepost_report::text;
+use fencepost_trace::StrategySpec;
+use std::path::Path;
+
+/// Runs the recorded execution again.
+pub fn replay(
+    file: &Path,
+    target: &Path,
+    recording: &Recording,
+    native: &Native,
+    screen: &mut Screen,
+) -> Result<Status, Error> {
+    let diverged = |problem: String| Error::replay(file, problem);
+    let program = Program::load(target, &native.arguments).map_err(|error| diverged(error.to_string()))?;
+    if program.digest != recording.target_digest {
+        return Err(diverged(format!("{} has changed since it was recorded", target.display())));
+    }
+    let StrategySpec::Follow { choices } = &recording.plan.strategy else {
+        return Err(diverged("it has no answers to follow".to_owned()));
+    };
+    let campaign = campaign(&program, &recording.plan, native.restart, None);
+    let (again, results) = Again::follow(&program, &campaign, choices.clone())
+        .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
+    let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;
+    let same = again.digest() == recording.trace_digest;
+    let met = recording.finding.as_ref().is_none_or(|finding| reproduced(finding.kind, &results, &again.trace));
+    if !same || !met {
+        return Err(diverged(format!(
+            "the execution diverged from the recorded one, which version {} made",
+            recording.fencepost
+        )));
+    }
+    if screen.json() {
+        let trace = serde_json::to_string(&again.trace).expect("a trace is always JSON");
+        screen.print(&format!("{trace}\n"))?;
+    } else {
+        let mut shown = String::new();
+        if !screen.quiet {
+            shown += &again.text(screen.look);
+            shown.push('\n');
+            if let Some(finding) = &recording.finding {
+                shown += &text::reproduced(finding, screen.look);
+            }
+        }
+        shown +=
+            &format!("same execution as recorded: {} under {}\n", text::clean(&recording.target), recording.plan.model);
+        screen.print(&shown)?;
+    }
+    Ok(if recording.finding.is_some() { Status::Found } else { Status::Clean })
+}

@@ -1,0 +1,80 @@
+//! Addresses in the words of the source.
+
+use fencepost_mailbox::{Frame, Stack};
+use fencepost_native::symbols::{Pc, Symbols};
+use fencepost_report::Describe;
+use fencepost_trace::{FindingLabel, Hidden, Label, Location, ThreadId, Trace};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What is known of a program's addresses.
+#[derive(Default)]
+pub struct Words {
+    symbols: RefCell<Symbols>,
+    /// Source files read so far; `None` if there is none.
+    sources: RefCell<HashMap<String, Option<String>>>,
+    /// Where the program's own module was mapped, to name its variables.
+    module: Option<(String, u64)>,
+}
+
+impl Words {
+    /// Names for the addresses of a program whose executable was mapped at `base`.
+    pub fn new(module: Option<(String, u64)>) -> Words {
+        Words { module, ..Words::default() }
+    }
+
+    /// The program point of a frame.
+    pub fn label(&self, frame: &Frame) -> Label {
+        if frame.module.is_empty() {
+            let function =
+                if frame.offset == 0 { "the thread starts".to_owned() } else { format!("{:#x}", frame.offset) };
+            return Label { function, ..Label::default() };
+        }
+        self.symbols.borrow_mut().label(Path::new(&frame.module), Pc::At(frame.offset))
+    }
+
+    /// The program point of a stack: its innermost frame that has a source line.
+    pub fn finding_label(&self, stack: &Stack) -> FindingLabel {
+        let labels: Vec<Label> = stack.frames.iter().map(|frame| self.label(frame)).collect();
+        let known = labels.iter().find(|label| label.line > 0).or(labels.first()).cloned();
+        FindingLabel { label: known.unwrap_or_default(), thread: ThreadId(stack.thread), access: stack.access.clone() }
+    }
+
+    /// Puts functions, files and lines into a trace whose labels are places.
+    pub fn fill(&self, trace: &mut Trace, places: &[Frame]) {
+        for (label, place) in trace.labels.iter_mut().zip(places) {
+            *label = self.label(place);
+        }
+    }
+}
+
+impl Describe for Words {
+    fn statement(&self, label: &Label) -> Option<String> {
+        let mut sources = self.sources.borrow_mut();
+        let text = sources.entry(label.file.clone()).or_insert_with(|| std::fs::read_to_string(&label.file).ok());
+        let line = text.as_deref()?.lines().nth((label.line as usize).checked_sub(1)?)?;
+        Some(line.trim().to_owned())
+    }
+
+    fn location(&self, at: Location) -> String {
+        if let Some((kind, key)) = at.as_hidden() {
+            return match kind {
+                Hidden::ThreadStart => format!("start of thread {key}"),
+                Hidden::ThreadEnd => format!("end of thread {key}"),
+                Hidden::Park => format!("token of thread {key}"),
+                _ => format!("{} {}", format!("{kind:?}").to_lowercase(), self.address(key)),
+            };
+        }
+        self.address(at.address)
+    }
+}
+
+impl Words {
+    fn address(&self, address: u64) -> String {
+        let named = self.module.as_ref().and_then(|(module, base)| {
+            self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
+        });
+        named.map_or_else(|| format!("{address:#x}"), |global| global.to_string())
+    }
+}

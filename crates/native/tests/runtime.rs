@@ -1,0 +1,282 @@
+//! Programs under the runtime: what they can do, and how they end.
+//!
+//! Each test compiles a program of `tests/programs` with the stock compiler and `-fsanitize=thread`, and runs thousands of executions of it. Seeds
+//! are fixed, so that a test gives the same every time; where it says that something is met, the expected number is a hundred times what is asked for,
+//! so that another generator would meet it too.
+
+use fencepost_mailbox::Restart;
+use fencepost_native::host::{Campaign, Results, run_campaign};
+use fencepost_trace::{FindingKind, Model};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The runtime, built by the cargo that runs this test.
+fn runtime() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("FENCEPOST_RUNTIME") {
+            return path.into();
+        }
+        // target/PROFILE/deps/this-test
+        let test = std::env::current_exe().expect("this test has a path");
+        let target = test.ancestors().nth(3).expect("a test lies in target/PROFILE/deps");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "fencepost-runtime", "--target-dir"])
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "the runtime is built");
+        target.join("debug/libfencepost_runtime.so")
+    })
+}
+
+/// Compiles a program; each only once.
+fn compile(name: &str) -> PathBuf {
+    static DIRECTORY: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let directory = DIRECTORY.get_or_init(|| tempfile::tempdir().expect("a directory for programs"));
+    let program = directory.path().join(name);
+    let _lock = LOCK.lock().unwrap_or_else(|e| e.into_inner());
+    if program.exists() {
+        return program;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+    let mut command = match source.extension().and_then(|e| e.to_str()) {
+        Some("c") => Command::new("gcc"),
+        Some("cpp") => {
+            let mut command = Command::new("g++");
+            command.arg("-std=c++20");
+            command
+        }
+        Some("rs") => {
+            let library = directory.path().join("libtsan.so.2");
+            if !library.exists() {
+                std::os::unix::fs::symlink(runtime(), &library).expect("a link to the runtime");
+            }
+            let mut command = Command::new("rustc");
+            // The flag for a sanitizer is one of nightly's; this variable makes a stable compiler take it.
+            command.env("RUSTC_BOOTSTRAP", "1").args(["-Zsanitizer=thread", "-Zexternal-clangrt", "-g", "-O"]);
+            command.arg("-Cunsafe-allow-abi-mismatch=sanitizer");
+            command.arg(format!("-Clink-arg=-L{}", directory.path().display())).arg("-Clink-arg=-l:libtsan.so.2");
+            command
+        }
+        _ => panic!("no compiler for {name}"),
+    };
+    if source.extension().is_some_and(|e| e != "rs") {
+        command.args(["-g", "-O1", "-fsanitize=thread", "-pthread"]);
+    }
+    let output = command.arg(&source).arg("-o").arg(&program).output().expect("the compiler runs");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn campaign(name: &str, model: Model, executions: u64) -> Campaign {
+    Campaign::new(compile(name), runtime(), model, executions)
+}
+
+fn run(campaign: &Campaign) -> Results {
+    run_campaign(campaign).expect("the campaign runs")
+}
+
+fn statuses(results: &Results) -> BTreeSet<u8> {
+    results.statuses.keys().copied().collect()
+}
+
+fn kinds(results: &Results) -> BTreeSet<FindingKind> {
+    results.found.iter().map(|f| f.report.kind).collect()
+}
+
+#[test]
+fn store_buffering_with_atomics_has_the_states_of_each_model() {
+    // Sequential consistency forbids that both threads read 0; every other model allows it for relaxed atomics.
+    for model in Model::ALL {
+        let results = run(&campaign("store_buffering_atomic.c", model, 10_000));
+        let expected: &[u8] = if model == Model::Sc { &[1, 2, 3] } else { &[0, 1, 2, 3] };
+        assert_eq!(results.executions, 10_000);
+        assert_eq!(statuses(&results), expected.iter().copied().collect(), "{model}");
+    }
+}
+
+#[test]
+fn plain_ints_have_the_states_of_the_hardware() {
+    let table: [(&str, Model, &[u8]); 8] = [
+        ("store_buffering_plain.c", Model::Sc, &[1, 2, 3]),
+        ("store_buffering_plain.c", Model::Tso, &[0, 1, 2, 3]),
+        ("store_buffering_plain.c", Model::Pso, &[0, 1, 2, 3]),
+        ("store_buffering_plain.c", Model::Pslo, &[0, 1, 2, 3]),
+        // The message without its contents (2) needs stores, or loads, out of order.
+        ("message_passing_plain.c", Model::Sc, &[0, 1, 3]),
+        ("message_passing_plain.c", Model::Tso, &[0, 1, 3]),
+        ("message_passing_plain.c", Model::Pso, &[0, 1, 2, 3]),
+        ("message_passing_plain.c", Model::Pslo, &[0, 1, 2, 3]),
+    ];
+    for (program, model, expected) in table {
+        let results = run(&campaign(program, model, 10_000));
+        assert_eq!(statuses(&results), expected.iter().copied().collect(), "{program} under {model}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_executions() {
+    for model in [Model::C11, Model::Tso] {
+        let once = campaign("store_buffering_atomic.c", model, 3_000);
+        let first = run(&once);
+        let again = run(&once);
+        let spread = run(&Campaign { jobs: 3, ..once.clone() });
+        let mut other_seed = once.clone();
+        other_seed.request.answers = fencepost_mailbox::Answers::Random { seed: 2 };
+        for same in [&again, &spread] {
+            assert_eq!(first.statuses, same.statuses);
+            assert_eq!(first.steps, same.steps);
+            assert_eq!(first.found, same.found);
+        }
+        assert_ne!(first.statuses, run(&other_seed).statuses);
+    }
+}
+
+#[test]
+fn a_fork_gives_what_a_restart_in_place_gives() {
+    for (program, model) in [("store_buffering_atomic.c", Model::C11), ("store_buffering_plain.c", Model::Tso)] {
+        let in_place = campaign(program, model, 300);
+        let mut forked = in_place.clone();
+        forked.request.restart = Restart::Fork;
+        let (in_place, forked) = (run(&in_place), run(&forked));
+        assert_eq!(in_place.statuses, forked.statuses);
+        assert_eq!(in_place.steps, forked.steps);
+        assert_eq!(in_place.found, forked.found);
+    }
+}
+
+#[test]
+fn a_replay_gives_the_same_execution() {
+    let campaign = campaign("store_buffering_atomic.c", Model::C11, 100);
+    let results = run(&campaign);
+    for found in &results.found {
+        let replayed = |_| fencepost_native::host::replay(&campaign, found.report.choices.clone()).expect("it replays");
+        let (first, second) = (replayed(0), replayed(1));
+        assert_eq!(first.found[0].report.message, found.report.message);
+        assert_eq!(first.traces.len(), 1);
+        assert_eq!(first.traces, second.traces, "byte for byte");
+    }
+}
+
+/// Runs `ends.c`, which ends as it is told in some executions and well in the others.
+fn ends(how: &str) -> Results {
+    let mut campaign = campaign("ends.c", Model::C11, 200);
+    campaign.arguments = vec![how.to_owned()];
+    campaign.timeout = Duration::from_millis(300);
+    campaign.request.max_steps = 10_000;
+    if how == "loop" {
+        campaign.request.count = 6;
+    }
+    let results = run(&campaign);
+    assert_eq!(results.executions, campaign.request.count, "{how}: the campaign goes on");
+    results
+}
+
+#[test]
+fn ends_are_told_apart() {
+    let table = [
+        ("assert", "assertion", FindingKind::Assertion),
+        ("abort", "abort", FindingKind::Abort),
+        ("segfault", "crash", FindingKind::Crash),
+        ("divide", "crash", FindingKind::Crash),
+        ("deadlock", "deadlock", FindingKind::Deadlock),
+        ("status", "exit", FindingKind::ExitStatus),
+        ("quick", "exit", FindingKind::ExitStatus),
+        ("spin", "step-limit", FindingKind::Livelock),
+        ("loop", "timeout", FindingKind::Livelock),
+        ("double-free", "exit", FindingKind::DoubleFree),
+        ("use-after-free", "exit", FindingKind::UseAfterFree),
+        ("die", "died", FindingKind::Crash),
+    ];
+    for (how, end, kind) in table {
+        let results = ends(how);
+        assert_eq!(kinds(&results), [kind].into(), "{how}: {:?}", results.found);
+        assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
+        assert!(results.statuses.contains_key(&0), "{how}: other executions end well: {:?}", results.ended);
+    }
+}
+
+#[test]
+fn a_failure_says_where_and_what_was_printed() {
+    let results = ends("assert");
+    let report = &results.found[0].report;
+    assert!(report.message.contains("!seen"), "{}", report.message);
+    assert_eq!(report.stdout, "seen 1\n", "although it was never flushed");
+    assert!(report.stderr.contains("Assertion `!seen' failed"), "{}", report.stderr);
+    assert!(report.stacks[0].frames[0].module.ends_with("ends.c"), "the program is named as its source");
+    assert_eq!(ends("status").statuses[&3], results.ended["assertion"], "the same seeds, the same schedules");
+}
+
+#[test]
+fn a_deadlock_shows_every_thread_that_waits() {
+    let results = ends("deadlock");
+    assert_eq!(results.found[0].report.stacks.len(), 2);
+    assert!(results.found[0].report.stacks.iter().all(|s| s.access == "wait" && !s.frames.is_empty()));
+}
+
+#[test]
+fn a_race_on_a_plain_int_is_found_with_both_places() {
+    let results = run(&campaign("race.c", Model::C11, 100));
+    assert_eq!(kinds(&results), [FindingKind::DataRace].into());
+    assert!(results.found.iter().any(|f| f.count == 100), "clocks show it whatever the schedule");
+    for found in &results.found {
+        let [one, other] = &found.report.stacks[..] else { panic!("two accesses race") };
+        assert_ne!(one.thread, other.thread);
+        assert!([one, other].iter().all(|s| s.frames[0].module.ends_with("race.c") && s.frames[0].offset != 0));
+    }
+}
+
+#[test]
+fn features_of_cxx_work_under_every_model() {
+    let features = [
+        "thread_local",
+        "exceptions",
+        "mutex",
+        "shared_mutex",
+        "condition_variable",
+        "call_once",
+        "function_statics",
+        "async",
+        "jthread",
+        "semaphore",
+        "barrier",
+        "latch",
+        "atomic_wait",
+        "iostreams",
+        "sleeping",
+        "shared_pointers",
+    ];
+    for feature in features {
+        for model in Model::ALL {
+            let mut campaign = campaign("cxx.cpp", model, 200);
+            campaign.arguments = vec![feature.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(results.found, [], "{feature} under {model}");
+            assert_eq!(results.statuses.get(&0), Some(&200), "{feature} under {model}");
+            let again = run(&campaign);
+            assert_eq!(results.steps, again.steps, "{feature} under {model} is deterministic");
+        }
+    }
+}
+
+#[test]
+fn rust_programs_run() {
+    let mut sb = campaign("standard_library.rs", Model::C11, 2_000);
+    sb.arguments = vec!["store_buffering".to_owned()];
+    assert_eq!(statuses(&run(&sb)), [0, 1, 2, 3].into());
+    for what in ["condvar", "channel", "scope", "sleep"] {
+        for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso] {
+            let mut campaign = campaign("standard_library.rs", model, 200);
+            campaign.arguments = vec![what.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(results.found, [], "{what} under {model}");
+            assert_eq!(results.statuses.get(&0), Some(&200), "{what} under {model}");
+        }
+    }
+}
