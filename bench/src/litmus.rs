@@ -48,7 +48,10 @@ pub fn measure() {
             sources.push(test["source"].as_str().expect("a source").to_owned());
         }
     }
-    println!("{} tests of tests/oracle, one core; herd7: {HERD_MEDIAN_MS} ms in the median at its fastest.\n", sources.len());
+    println!(
+        "{} tests of tests/oracle, one core; herd7: {HERD_MEDIAN_MS} ms in the median at its fastest.\n",
+        sources.len()
+    );
     let start = Instant::now();
     for source in &sources {
         LitmusTest::parse("bench", source.as_bytes()).expect("the corpus parses");

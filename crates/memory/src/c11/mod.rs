@@ -34,7 +34,8 @@ mod mo;
 use crate::{Commit, Machine, Read, Source, Step};
 use cell::MixedCell;
 use fencepost_trace::{
-    Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value, VectorClock,
+    Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value,
+    VectorClock,
 };
 use mo::{MoGraph, StoreId};
 use rustc_hash::FxHashMap;
