@@ -12,7 +12,7 @@ use std::path::Path;
 /// A program that can be tested.
 pub enum Target {
     /// A litmus test, and the digest of its file.
-    Litmus { subject: Subject, digest: String },
+    Litmus { subject: Box<Subject>, digest: String },
     /// An executable, or a source file that has been compiled.
     Native(Box<Program>),
 }
@@ -34,7 +34,7 @@ impl Target {
     /// A litmus test of that name.
     pub fn litmus(name: &str, bytes: &[u8]) -> Result<Target, Error> {
         let test = LitmusTest::parse(name, bytes).map_err(|error| Error::Litmus { file: name.to_owned(), error })?;
-        Ok(Target::Litmus { subject: Subject::new(test), digest: digest::of_bytes(bytes) })
+        Ok(Target::Litmus { subject: Box::new(Subject::new(test)), digest: digest::of_bytes(bytes) })
     }
 }
 

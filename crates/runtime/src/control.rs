@@ -97,16 +97,6 @@ fn tick() {
     }
 }
 
-/// Has the running thread's clock reached that time of the other thread?
-pub fn knows(thread: u32, time: u32) -> bool {
-    match &control().engine {
-        Engine::C11(execution) => {
-            execution.clock(fibers::current()).is_some_and(|clock| clock.get(ThreadId(thread)) >= time)
-        }
-        _ => true,
-    }
-}
-
 /// Asks for an operation of the running thread, lets others run, and goes on when it is answered.
 pub fn perform(op: Op) -> Reply {
     tell();

@@ -1,16 +1,16 @@
 //! The race detector for plain accesses (c11).
 //!
-//! In the manner of FastTrack (Flanagan, Freund, PLDI 2009): an access is a thread and a time, and happened before this one if this thread's clock has
-//! reached that time. Clocks are the machine's; the time of a plain access is that of its thread's *next* event, because
-//! what that event releases includes it and what the one before released does not.
+//! In the manner of FastTrack (Flanagan, Freund, PLDI 2009): an access is a thread and a time, and happened before this one if this
+//! thread's clock has reached that time. Clocks are the machine's; the time of a plain access is that of its thread's *next* event,
+//! because what that event releases includes it and what the one before released does not.
 //!
-//! Each eight bytes of the program have four slots at an address computed from theirs: no table is searched. A slot says who accessed which of the
-//! bytes, when, how, from where, and in which execution: the slots of earlier executions count as empty, so that nothing is cleared between
-//! executions. When all four are taken the new access replaces one, as in ThreadSanitizer: a race may then be missed in this
+//! Each eight bytes of the program have four slots at an address computed from theirs: no table is searched. A slot is one word: who
+//! accessed which of the bytes, when, how, and in which execution, so that the slots of earlier executions count as empty and nothing is
+//! cleared between executions. Where the accesses were made lies beside them in the same cache line. When all four slots are taken the new access replaces one, as in ThreadSanitizer: a race may then be missed in this
 //! execution; none is invented.
 
 use crate::global::Global;
-use crate::{control, fibers, results, sys};
+use crate::{fibers, results, sys};
 use fencepost_trace::VectorClock;
 
 /// Where the slots are.
@@ -31,37 +31,42 @@ pub struct Kind {
 pub const READ: Kind = Kind { write: false, atomic: false };
 pub const WRITE: Kind = Kind { write: true, atomic: false };
 
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Slot {
-    /// The execution (16 bits), the thread (16), its time (32).
-    who: u64,
-    /// The bytes (8 bits), how (8), from where (48).
-    what: u64,
+/// An access: from the lowest bit, the thread's time (32 bits), the bytes (8), how (4), the thread (10), the execution (10).
+type Slot = u64;
+
+const BYTES_SHIFT: u32 = 32;
+const BYTES: u64 = 0xff << BYTES_SHIFT;
+const WROTE: u64 = 1 << 40;
+const ATOMIC: u64 = 1 << 41;
+/// Some of the eight bytes were accessed atomically in this execution. Handed on from slot to slot.
+const TOUCHED: u64 = 1 << 42;
+/// The block was freed: whoever comes now is wrong, ordered or not.
+const FREED: u64 = 1 << 43;
+const THREAD_SHIFT: u32 = 44;
+const THREADS: u64 = 0x3ff;
+const EXECUTION_SHIFT: u32 = 54;
+const EXECUTIONS: u64 = 0x3ff;
+
+fn kind_of(slot: Slot) -> Kind {
+    Kind { write: slot & WROTE != 0, atomic: slot & ATOMIC != 0 }
 }
 
-const ATOMIC: u64 = 1 << 8;
-const WROTE: u64 = 1 << 9;
-/// Some of the eight bytes were accessed atomically in this execution. Handed on from slot to slot.
-const TOUCHED: u64 = 1 << 10;
-/// The block was freed: whoever comes now is wrong, ordered or not.
-const FREED: u64 = 1 << 11;
-const BYTES: u64 = 0xff;
-
-impl Slot {
-    fn kind(self) -> Kind {
-        Kind { write: self.what & WROTE != 0, atomic: self.what & ATOMIC != 0 }
-    }
+fn thread_of(slot: Slot) -> u32 {
+    (slot >> THREAD_SHIFT & THREADS) as u32
 }
 
 struct State {
     ready: bool,
-    /// The execution and the running thread, ready to be put into a slot, and its time.
+    /// The execution, the running thread and the time of its next event, as they stand in a slot.
     who: u64,
-    execution: u16,
+    execution: u64,
+    /// The running thread's clock. The engine does not change it before [`tick`] is called again.
+    clock: *const u32,
+    threads: usize,
 }
 
-static STATE: Global<State> = Global::new(State { ready: false, who: 0, execution: 0 });
+static STATE: Global<State> =
+    Global::new(State { ready: false, who: 0, execution: 0, clock: std::ptr::null(), threads: 0 });
 
 /// Reserves the slots.
 pub fn initialise() -> bool {
@@ -72,90 +77,101 @@ pub fn initialise() -> bool {
 /// A new execution: all slots are empty.
 pub fn reset() {
     let state = STATE.get();
-    if state.execution == u16::MAX {
+    if state.execution == EXECUTIONS {
         sys::discard(BASE, LENGTH);
         state.execution = 0;
     }
     state.execution += 1;
 }
 
-/// A thread runs from here on, or has taken a step: the time of its next event.
+/// A thread runs from here on, or has taken a step: its clock, and the time of its next event.
 #[inline]
 pub fn tick(clock: Option<&VectorClock>) {
     let state = STATE.get();
     let thread = fibers::current();
     let time = clock.map_or(0, |c| c.get(thread)) + 1;
-    state.who = (state.execution as u64) << 48 | (thread.0 as u64 & 0xffff) << 32 | time as u64;
+    state.who = state.execution << EXECUTION_SHIFT | (thread.0 as u64 & THREADS) << THREAD_SHIFT | time as u64;
+    let slots = clock.map_or(&[][..], |c| c.slots());
+    (state.clock, state.threads) = (slots.as_ptr(), slots.len());
+}
+
+/// Did that access happen before what the running thread does now?
+fn is_ordered(slot: Slot) -> bool {
+    let state = STATE.get();
+    let thread = thread_of(slot) as usize;
+    // SAFETY: within the clock's length; the clock is as it was at the last tick.
+    thread < state.threads && slot as u32 <= unsafe { *state.clock.add(thread) }
+}
+
+/// What is known of eight bytes.
+#[repr(C, align(64))]
+struct Line {
+    slots: [Slot; SLOTS],
+    /// Where the accesses in the slots were made.
+    places: [usize; SLOTS],
 }
 
 #[inline(always)]
-fn slots(address: usize) -> &'static mut [Slot; SLOTS] {
-    let at = BASE + (address & SPACE & !7) * 8;
-    // SAFETY: within the reserved range, whatever the address is; aligned to 64 bytes.
-    unsafe { &mut *(at as *mut [Slot; SLOTS]) }
+fn line(address: usize) -> &'static mut Line {
+    let at = BASE + (address & SPACE & !7) * (size_of::<Line>() / 8);
+    // SAFETY: within the reserved range, whatever the address is; aligned as it must be.
+    unsafe { &mut *(at as *mut Line) }
 }
 
-/// An access of `size` bytes, which lie within eight aligned ones. Is the place one that was accessed atomically before, and is
-/// this the first such access since the thread's last event?
 #[inline(always)]
-pub fn access(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
-    let bytes = (((1u32 << size) - 1) << (address & 7)) as u64 & BYTES;
-    let what = bytes | if kind.atomic { ATOMIC } else { 0 } | if kind.write { WROTE } else { 0 };
+fn slot(address: usize, size: usize, kind: Kind) -> Slot {
+    let bytes = (((1u64 << size) - 1) << (address & 7) & 0xff) << BYTES_SHIFT;
     // An atomic access is the event that was just performed, a plain one comes before the next.
     let who = STATE.get().who - kind.atomic as u64;
-    let slots = slots(address);
-    // A write covers a read, a plain access an atomic one: what it races with, they race with.
-    for slot in slots.iter() {
-        if slot.who == who
-            && slot.what & bytes == bytes
-            && slot.what & what & WROTE == what & WROTE
-            && (slot.what & (ATOMIC | FREED) == 0 || kind.atomic && slot.what & FREED == 0)
-        {
-            return false;
-        }
-    }
-    check(slots, address, what | (pc as u64) << 16, who)
+    who | bytes | if kind.atomic { ATOMIC } else { 0 } | if kind.write { WROTE } else { 0 }
 }
 
-#[inline(never)]
-fn check(slots: &mut [Slot; SLOTS], address: usize, what: u64, who: u64) -> bool {
+/// Has the running thread made this access, or a stronger one, since its last event? Then there is nothing to do. The bytes lie within eight
+/// aligned ones.
+#[inline(always)]
+pub fn is_known(address: usize, size: usize, kind: Kind) -> bool {
+    let new = slot(address, size, kind);
+    // A write covers a read: what the read races with, the write does.
+    let ignored = TOUCHED | if kind.write { 0 } else { WROTE };
+    line(address).slots.iter().any(|old| (old ^ new) & !ignored == 0)
+}
+
+/// Looks for races of an access that is new, and remembers it. Is the place one that was accessed atomically before?
+pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
+    let new = slot(address, size, kind);
+    let thread = thread_of(new);
+    let line = line(address);
     let mut place = None;
     let mut touched = 0;
-    let thread = who << 16 >> 48;
-    let kind = Slot { who, what }.kind();
-    for (i, slot) in slots.iter().enumerate() {
-        if slot.who >> 48 != who >> 48 {
+    for i in 0..SLOTS {
+        let old = line.slots[i];
+        if old >> EXECUTION_SHIFT != new >> EXECUTION_SHIFT {
             place = place.or(Some(i));
             continue;
         }
-        touched |= if slot.what & (ATOMIC | TOUCHED) != 0 { TOUCHED } else { 0 };
-        let common = slot.what & what & BYTES;
-        if common == 0 {
+        touched |= if old & (ATOMIC | TOUCHED) != 0 { TOUCHED } else { 0 };
+        if old & new & BYTES == 0 {
             continue;
         }
-        let other = slot.who << 16 >> 48;
-        if slot.what & FREED != 0 {
-            results::use_after_free(address, earlier(slot), kind, (what >> 16) as usize);
+        let other = kind_of(old);
+        if old & FREED != 0 {
+            results::use_after_free(address, earlier(line, i), kind, pc);
             continue;
         }
-        let ordered = other == thread || {
-            let time = slot.who as u32;
-            control::knows(other as u32, time)
-        };
-        let conflict = (kind.write || slot.kind().write) && !(kind.atomic && slot.kind().atomic);
+        let ordered = thread_of(old) == thread || is_ordered(old);
+        let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
         if !ordered && conflict {
-            results::race(address & !7, earlier(slot), kind, (what >> 16) as usize);
+            results::race(address & !7, earlier(line, i), kind, pc);
         }
         // What comes after it and covers it can stand for it.
-        let covers = slot.what & BYTES & !what == 0
-            && (kind.write || !slot.kind().write)
-            && (!kind.atomic || slot.kind().atomic);
+        let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);
         if ordered && covers {
             place = Some(i);
         }
     }
-    let place = place.unwrap_or((who as usize + thread as usize) % SLOTS);
-    slots[place] = Slot { who, what: what | touched };
+    let place = place.unwrap_or((new as u32 as usize).wrapping_add(thread as usize) % SLOTS);
+    line.slots[place] = new | touched;
+    line.places[place] = pc;
     touched != 0
 }
 
@@ -167,41 +183,40 @@ pub struct Earlier {
     pub pc: usize,
 }
 
-fn earlier(slot: &Slot) -> Earlier {
-    Earlier { thread: (slot.who << 16 >> 48) as u32, kind: slot.kind(), pc: (slot.what >> 16) as usize }
+fn earlier(line: &Line, i: usize) -> Earlier {
+    let slot = line.slots[i];
+    Earlier { thread: thread_of(slot), kind: kind_of(slot), pc: line.places[i] }
 }
 
-/// An access of any size. Was any of it accessed atomically before?
+/// An access of any size. Was any of it accessed atomically before, and is this the first such access since the thread's last event?
 pub fn range(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
     let mut at = address;
     let end = address.saturating_add(size);
-    let mut was_atomic = false;
+    let mut touched = false;
     while at < end {
         let next = ((at & !7) + 8).min(end);
-        was_atomic |= access(at, next - at, kind, pc);
+        if !is_known(at, next - at, kind) {
+            touched |= check(at, next - at, kind, pc);
+        }
         at = next;
     }
-    was_atomic
+    touched
 }
 
 /// The memory is somebody else's now: what was done to it before no longer matters.
 pub fn forget(address: usize, size: usize) {
-    if !STATE.get().ready {
-        return;
-    }
-    for at in (address & !7..address + size).step_by(8) {
-        *slots(at) = [Slot { who: 0, what: 0 }; SLOTS];
+    if STATE.get().ready {
+        (address & !7..address + size).step_by(8).for_each(|at| line(at).slots = [0; SLOTS]);
     }
 }
 
 /// The block is freed: that is a write to all of it, and the last access that is right.
 pub fn free(address: usize, size: usize, pc: usize) {
     range(address, size, WRITE, pc);
-    let state = STATE.get();
-    let what = BYTES | WROTE | FREED | (pc as u64) << 16;
+    let freed = STATE.get().who | BYTES | WROTE | FREED;
     for at in (address & !7..address + size).step_by(8) {
-        let empty = Slot { who: 0, what: 0 };
-        *slots(at) = [Slot { who: state.who, what }, empty, empty, empty];
+        line(at).slots = [freed, 0, 0, 0];
+        line(at).places[0] = pc;
     }
 }
 
@@ -209,10 +224,10 @@ pub fn free(address: usize, size: usize, pc: usize) {
 
 /// Others have touched this place.
 pub fn share(address: usize) {
-    slots(address)[0].who = STATE.get().execution as u64;
+    line(address).slots[0] = STATE.get().execution;
 }
 
 /// Has anybody else touched this place?
 pub fn is_shared(address: usize) -> bool {
-    slots(address)[0].who == STATE.get().execution as u64
+    line(address).slots[0] == STATE.get().execution
 }

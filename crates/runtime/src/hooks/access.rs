@@ -17,30 +17,44 @@ pub fn calm() {
     LEFT.store(PATIENCE, Ordering::Relaxed);
 }
 
-/// An access of `size` bytes that the program makes when this returns.
+/// An access that the program makes when this returns.
 #[inline(always)]
 fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
-    match global::mode() {
-        mode::IDLE => {}
-        mode::LANGUAGE | mode::SUSPICIOUS => {
-            if global::mode() == mode::SUSPICIOUS {
-                look_around();
-            }
-            let left = LEFT.load(Ordering::Relaxed);
-            LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-            if left == 0 {
-                give_way(pc);
-            }
-            let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
-                shadow::access(address, SIZE, kind, pc)
-            } else {
-                shadow::range(address, SIZE, kind, pc)
-            };
-            if touched && kind.write {
-                wrote(address, SIZE);
-            }
+    let mode = global::mode();
+    if mode == mode::IDLE {
+        return;
+    }
+    // Nearly all accesses end here.
+    if mode == mode::LANGUAGE && SIZE <= 8 && (address & 7) + SIZE <= 8 && shadow::is_known(address, SIZE, kind) {
+        let left = LEFT.load(Ordering::Relaxed);
+        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+        if left != 0 {
+            return;
         }
-        _ => view::plain(address, SIZE, kind.write, pc),
+    }
+    new_access::<SIZE>(address, kind, pc)
+}
+
+/// An access that is not known yet, or that wants more than the race detector.
+#[inline(never)]
+fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
+    match global::mode() {
+        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
+        mode::SUSPICIOUS => look_around(),
+        _ => {}
+    }
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+    if left > PATIENCE {
+        give_way(pc);
+    }
+    let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
+        shadow::check(address, SIZE, kind, pc)
+    } else {
+        shadow::range(address, SIZE, kind, pc)
+    };
+    if touched && kind.write {
+        wrote(address, SIZE);
     }
 }
 

@@ -1,0 +1,180 @@
+//! Native programs from the command line: compiled here, by the compilers that are there.
+
+mod common;
+
+use common::{Output, command, fencepost, finish};
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A directory with the named programs in it.
+fn with(programs: &[&str]) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    for name in programs {
+        fs::copy(from.join(name), directory.path().join(name)).expect("the programs are part of the repository");
+    }
+    directory
+}
+
+/// The findings of a run, after checking that its exit status says the same.
+fn findings(run: &Output) -> Vec<Json> {
+    let report = run.json();
+    let findings = report["findings"].as_array().expect("a list").clone();
+    let (status, verdict) = if findings.is_empty() { (0, "pass") } else { (1, "fail") };
+    assert_eq!((run.status, report["verdict"].as_str()), (status, Some(verdict)), "{}", run.stderr);
+    findings
+}
+
+fn kinds(run: &Output) -> BTreeSet<String> {
+    findings(run).iter().map(|f| f["kind"].as_str().expect("a kind").to_owned()).collect()
+}
+
+fn test(directory: &TempDir, args: &[&str]) -> Output {
+    fencepost(directory.path(), &[&["test", "--format", "json"], args].concat())
+}
+
+/// The exit statuses that a program ends with, by its `exit-status` findings.
+fn statuses(directory: &TempDir, program: &str, model: &str) -> BTreeSet<u64> {
+    let run = test(directory, &[program, "--model", model, "--keep-going", "--executions", "2000"]);
+    let number = |finding: &Json| {
+        let message = finding["message"].as_str().expect("a message").to_owned();
+        assert_eq!(finding["kind"], "exit-status", "{message}");
+        let digits: String = message.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().expect("the message has the status in it")
+    };
+    findings(&run).iter().map(number).collect()
+}
+
+/// Four outcomes where stores are buffered, three where they are not. Over 2,000 random executions each outcome has a chance of more
+/// than one in a hundred: one is missed once in 10^8.
+#[test]
+fn store_buffering_with_plain_ints_shows_what_each_model_permits() {
+    let directory = with(&["store_buffering.c"]);
+    assert_eq!(statuses(&directory, "store_buffering.c", "sc"), [2, 3, 4].into());
+    assert_eq!(statuses(&directory, "store_buffering.c", "tso"), [1, 2, 3, 4].into());
+    assert_eq!(statuses(&directory, "store_buffering.c", "pso"), [1, 2, 3, 4].into());
+}
+
+#[test]
+fn message_passing_with_plain_ints_breaks_where_stores_or_loads_pass_each_other() {
+    let directory = with(&["message_passing.c"]);
+    for (model, breaks) in [("sc", false), ("tso", false), ("pso", true), ("pslo", true)] {
+        let expected: BTreeSet<u64> = if breaks { [9].into() } else { [].into() };
+        assert_eq!(statuses(&directory, "message_passing.c", model), expected, "{model}");
+    }
+}
+
+#[test]
+fn a_race_is_reported_with_both_places() {
+    let directory = with(&["race.c"]);
+    let run = test(&directory, &["race.c"]);
+    let found = findings(&run);
+    assert_eq!(found[0]["kind"], "data-race");
+    let lines: BTreeSet<u64> =
+        found[0]["labels"].as_array().unwrap().iter().map(|l| l["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [4, 10].into());
+    let functions: BTreeSet<&str> =
+        found[0]["labels"].as_array().unwrap().iter().map(|l| l["function"].as_str().unwrap()).collect();
+    assert_eq!(functions, ["main", "other"].into());
+}
+
+#[test]
+fn deadlocks_and_crashes_are_told_apart() {
+    let directory = with(&["deadlock.c", "crash.c"]);
+    assert_eq!(kinds(&test(&directory, &["deadlock.c"])), ["deadlock".to_owned()].into());
+    assert_eq!(kinds(&test(&directory, &["crash.c"])), ["crash".to_owned()].into());
+}
+
+#[test]
+fn sleeping_costs_no_time_and_hides_no_race() {
+    let directory = with(&["sleeper.c"]);
+    assert_eq!(kinds(&test(&directory, &["sleeper.c", "--executions", "100"])), ["data-race".to_owned()].into());
+}
+
+#[test]
+fn a_correct_program_has_no_findings() {
+    let directory = with(&["correct.cpp"]);
+    let run = test(&directory, &["correct.cpp", "--executions", "3000", "--keep-going"]);
+    assert_eq!(findings(&run), Vec::<Json>::new());
+    assert_eq!(run.json()["executions"], 3000);
+}
+
+#[test]
+fn rust_programs_run_too() {
+    let directory = with(&["message.rs"]);
+    let run = test(&directory, &["message.rs"]);
+    let found = findings(&run);
+    let kind = found[0]["kind"].as_str().unwrap();
+    assert!(kind == "panic" || kind == "exit-status", "{kind}");
+}
+
+#[test]
+fn a_finding_replays_as_it_was_a_hundred_times() {
+    let directory = with(&["store_buffering.c", "correct.cpp"]);
+    let run = test(&directory, &["store_buffering.c", "--model", "tso"]);
+    let file = findings(&run)[0]["replay"].as_str().expect("a file").to_owned();
+    let first = fencepost(directory.path(), &["replay", &file, "--format", "json"]);
+    assert_eq!(first.status, 1, "{}", first.stderr);
+    for _ in 0..100 {
+        let again = fencepost(directory.path(), &["replay", &file, "--format", "json"]);
+        assert_eq!((again.status, &again.stdout), (1, &first.stdout));
+    }
+    fs::write(directory.path().join("store_buffering.c"), "int main(void) { return 0; }").unwrap();
+    assert!(fencepost(directory.path(), &["replay", &file]).refused().contains("has changed"));
+}
+
+/// The same seed gives the same findings and counts, however many workers there are and however the program is put back.
+#[test]
+fn neither_workers_nor_the_way_of_restarting_change_anything() {
+    let directory = with(&["store_buffering.c"]);
+    let run = |options: &[&str]| {
+        let common = ["store_buffering.c", "--model", "pso", "--keep-going", "--executions", "400"];
+        let mut report = test(&directory, &[&common, options].concat()).json();
+        report.as_object_mut().unwrap().remove("seconds");
+        report
+    };
+    let one = run(&["--jobs", "1"]);
+    assert_eq!(one, run(&["--jobs", "2"]));
+    assert_eq!(one, run(&["--jobs", "3", "--restart", "in-place"]));
+    assert_eq!(one, run(&["--jobs", "1", "--restart", "fork"]));
+}
+
+#[test]
+fn the_compiler_stands_in_for_gcc() {
+    let directory = with(&["race.c"]);
+    let path = directory.path();
+    let built = finish(command(path).args(["cc", "-O1", "race.c", "-o", "race"]));
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    assert_eq!(kinds(&test(&directory, &["./race"])), ["data-race".to_owned()].into());
+    let version = finish(command(path).args(["cc", "--version"]));
+    assert!(version.status == 0 && version.stdout.contains("gcc"), "{}", version.stdout);
+    let error = finish(command(path).args(["cc", "missing.c"]));
+    assert!(error.status != 0 && error.stderr.contains("missing.c"), "{}", error.stderr);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_one_line() {
+    let directory = with(&["race.c"]);
+    let path = directory.path();
+    let gcc = |args: &[&str]| assert!(Command::new("gcc").current_dir(path).args(args).status().unwrap().success());
+    gcc(&["race.c", "-o", "plain"]);
+    gcc(&["race.c", "-static", "-o", "static"]);
+    gcc(&["-c", "race.c", "-o", "object"]);
+    fs::write(path.join("script"), "#!/bin/sh\n").unwrap();
+    let cases = [
+        ("./missing", "no such file"),
+        ("./plain", "not instrumented"),
+        ("./static", "static"),
+        ("./object", "object"),
+        ("./script", "script"),
+        (".", "directory"),
+    ];
+    for (target, part) in cases {
+        let run = fencepost(path, &["test", target]);
+        assert!(run.refused().contains(part), "{target}: {}", run.stderr);
+    }
+}
