@@ -4,6 +4,7 @@ mod counting;
 mod explore;
 mod litmus;
 mod machine;
+mod native;
 mod shapes;
 
 use std::process::ExitCode;
@@ -11,10 +12,11 @@ use std::process::ExitCode;
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 3] = [
+const MEASUREMENTS: [Measurement; 4] = [
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
+    ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
 ];
 
 fn main() -> ExitCode {

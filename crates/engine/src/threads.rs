@@ -38,6 +38,17 @@ pub trait Threads {
     /// That program point, for people.
     fn describe(&self, label: u32) -> Label;
 
+    /// Does the program want to know what happens before what its threads do? Then [`set_clock`](Threads::set_clock) tells.
+    fn wants_clocks(&self) -> bool {
+        false
+    }
+
+    /// What happens before what `thread` does from its next resumption on: for each thread how many of its events.
+    /// Exploration calls this before every resumption if the program wants it.
+    fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
+        let _ = (thread, clock);
+    }
+
     /// A digest of everything that decides what `thread` does from its last operation on, the replies still
     /// to come aside: where it is and what its local variables hold. `None` if the front end cannot tell.
     ///

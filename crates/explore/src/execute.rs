@@ -78,6 +78,12 @@ impl<T: Threads> Threads for Borrowed<'_, T> {
     fn describe(&self, label: u32) -> Label {
         self.0.describe(label)
     }
+    fn wants_clocks(&self) -> bool {
+        self.0.wants_clocks()
+    }
+    fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
+        self.0.set_clock(thread, clock);
+    }
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         self.0.digest(thread)
     }

@@ -24,11 +24,19 @@ pub enum Record {
     Trace {
         /// Which execution.
         execution: u64,
-        /// Its trace. Functions of labels are empty, files are modules; `line` is 0 and `column` too: the offsets are in
-        /// `offsets`.
+        /// Its trace. Its labels are empty: where they are is in `places`.
         trace: Trace,
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
+    },
+    /// An exploration has ended.
+    Explored {
+        /// Was every execution graph visited?
+        complete: bool,
+        /// How many executions there are.
+        executions: u64,
+        /// How many were cut off.
+        blocked: u64,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {

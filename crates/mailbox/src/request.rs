@@ -39,6 +39,8 @@ pub enum Answers {
         /// The seed of the campaign.
         seed: u64,
     },
+    /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
+    Explore,
     /// A list, the same for every execution.
     Follow {
         /// The answers.

@@ -91,8 +91,21 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Of an exploration: whether it is complete, and how many executions it met and cut off.
+    pub explored: Option<Explored>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// What came of an exploration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Explored {
+    /// Was every execution graph visited?
+    pub complete: bool,
+    /// How many executions there are.
+    pub executions: u64,
+    /// How many were cut off.
+    pub blocked: u64,
 }
 
 impl Results {
@@ -172,6 +185,10 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
+                if campaign.request.answers == Answers::Explore {
+                    // What it had explored is lost with it; what it had found is not.
+                    break;
+                }
                 next = current + 1;
             }
             state::BROKEN => {
@@ -212,11 +229,15 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         .env("RUST_BACKTRACE", "0")
         .env(VARIABLE, mailbox.file.path())
         .stdin(Stdio::null());
-    // SAFETY: between fork and exec, one system call that changes this process's own flags.
+    // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
+    // the host's.
     unsafe {
-        command.pre_exec(|| match libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            match libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            }
         });
     }
     command.spawn()
@@ -294,6 +315,7 @@ pub fn merge(into: &mut Results, other: Results) {
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
     into.notes.extend(other.notes);
+    into.explored = other.explored.or(into.explored);
     for found in other.found {
         let same =
             |f: &&mut Found| f.report.fingerprint == found.report.fingerprint && f.report.kind == found.report.kind;
@@ -374,6 +396,9 @@ impl Mailbox {
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
+                Ok(Record::Explored { complete, executions, blocked }) => {
+                    part.explored = Some(Explored { complete, executions, blocked });
+                }
                 Err(error) => part.notes.push(format!("a record that cannot be read: {error}")),
             }
         }

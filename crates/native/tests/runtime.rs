@@ -166,7 +166,12 @@ fn a_replay_gives_the_same_execution() {
 
 /// Runs `ends.c`, which ends as it is told in some executions and well in the others.
 fn ends(how: &str) -> Results {
+    ends_after(how, Restart::InPlace)
+}
+
+fn ends_after(how: &str, restart: Restart) -> Results {
     let mut campaign = campaign("ends.c", Model::C11, 200);
+    campaign.request.restart = restart;
     campaign.arguments = vec![how.to_owned()];
     campaign.timeout = Duration::from_millis(300);
     campaign.request.max_steps = 10_000;
@@ -192,6 +197,7 @@ fn ends_are_told_apart() {
         ("loop", "timeout", FindingKind::Livelock),
         ("double-free", "exit", FindingKind::DoubleFree),
         ("use-after-free", "exit", FindingKind::UseAfterFree),
+        ("overflow", "exit", FindingKind::HeapOverflow),
         ("die", "died", FindingKind::Crash),
     ];
     for (how, end, kind) in table {
@@ -199,6 +205,15 @@ fn ends_are_told_apart() {
         assert_eq!(kinds(&results), [kind].into(), "{how}: {:?}", results.found);
         assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
         assert!(results.statuses.contains_key(&0), "{how}: other executions end well: {:?}", results.ended);
+    }
+}
+
+#[test]
+fn ends_are_told_apart_in_child_processes_too() {
+    for (how, end) in [("assert", "assertion"), ("segfault", "crash"), ("loop", "timeout"), ("die", "died")] {
+        let (in_place, forked) = (ends(how), ends_after(how, Restart::Fork));
+        assert!(forked.ended.contains_key(end), "{how}: {:?}", forked.ended);
+        assert_eq!(in_place.ended, forked.ended, "{how}");
     }
 }
 
@@ -229,6 +244,28 @@ fn a_race_on_a_plain_int_is_found_with_both_places() {
         let [one, other] = &found.report.stacks[..] else { panic!("two accesses race") };
         assert_ne!(one.thread, other.thread);
         assert!([one, other].iter().all(|s| s.frames[0].module.ends_with("race.c") && s.frames[0].offset != 0));
+    }
+}
+
+#[test]
+fn what_the_kernel_keeps_is_put_back() {
+    let mut campaign = campaign("kernel_state.c", Model::C11, 1_000);
+    campaign.arguments = vec!["argument".to_owned()];
+    campaign.request.keep_outputs = true;
+    let in_place = run(&campaign);
+    assert_eq!(in_place.found, []);
+    assert_eq!(in_place.outputs.len(), 1, "the same addresses and numbers every time: {:?}", in_place.outputs);
+    campaign.request.restart = Restart::Fork;
+    campaign.request.count = 50;
+    assert_eq!(run(&campaign).outputs.keys().next(), in_place.outputs.keys().next());
+}
+
+#[test]
+fn pthread_objects_work_under_every_model() {
+    for model in Model::ALL {
+        let results = run(&campaign("pthreads.c", model, 500));
+        assert_eq!(results.found, [], "{model}");
+        assert_eq!(results.statuses.get(&0), Some(&500), "{model}");
     }
 }
 

@@ -5,12 +5,12 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
 use control::Strategy;
 use fencepost_engine::{Follow, Random};
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The program's `main`.
 pub type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
@@ -30,6 +30,17 @@ static CAMPAIGN: Global<Option<Campaign>> = Global::new(None);
 /// How many threads are made ahead of time.
 const LENDERS: usize = 8;
 const STACK: usize = 1 << 20;
+
+/// The child that runs an execution; 0 if there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// The host's signal that an execution takes too long came while none runs in this process: it is for the child.
+pub fn pass_on(signal: i32) {
+    match CHILD.load(Ordering::Relaxed) {
+        0 => {}
+        child => sys::kill(child, signal),
+    }
+}
 
 fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
@@ -122,6 +133,11 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    if request.answers == Answers::Explore {
+        explore::run(&request);
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
     let forking = request.restart == Restart::Fork;
     if let Some(header) = results::header() {
         header.forking.store(forking.into(), Ordering::Relaxed);
@@ -140,6 +156,7 @@ extern "C" fn run() -> ! {
 fn strategy(execution: u64, request: &Request) -> Strategy {
     match &request.answers {
         Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Explore => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
@@ -163,6 +180,21 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     (verdict, found)
 }
 
+/// Puts the program back to its beginning, for an exploration.
+pub fn restart_exploring(first: bool) {
+    global::set_running(mode::IDLE);
+    if !first {
+        hooks::end();
+        snapshot::restore();
+    }
+    control::begin_exploring();
+    clock::reset();
+    shadow::reset();
+    hooks::begin();
+    fibers::all().begin(campaign().top, campaign().base, run_main);
+    global::set_running(mode::LANGUAGE);
+}
+
 fn in_place(execution: u64, request: &Request) -> bool {
     let (_, found) = once(execution, request);
     hooks::end();
@@ -175,11 +207,14 @@ fn in_child(execution: u64, request: &Request) -> bool {
     let before = results::header().map_or(0, |h| h.done.load(Ordering::Relaxed));
     match sys::fork() {
         0 => {
+            sys::die_with_parent();
             let (_, found) = once(execution, request);
             sys::exit(if found { FOUND } else { 0 })
         }
         child if child > 0 => {
+            CHILD.store(child as i32, Ordering::Relaxed);
             let status = sys::wait_for(child as i32);
+            CHILD.store(0, Ordering::Relaxed);
             if results::header().is_some_and(|h| h.done.load(Ordering::Relaxed) == before) {
                 results::died(status);
                 return true;

@@ -1,7 +1,7 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, fibers, hooks, modules, shadow, view};
+use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
 use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Random};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
@@ -41,6 +41,8 @@ pub enum Strategy {
 struct Control {
     engine: Engine,
     strategy: Strategy,
+    /// How many operations were asked for since time last passed.
+    busy: u64,
     /// The greatest number of stores that wait.
     buffer: Option<u32>,
     /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
@@ -52,6 +54,9 @@ struct Control {
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
 const MOST_NOTICED: usize = 256;
+
+/// After so many operations time passes for a thread that sleeps, even if others are busy.
+const MOST_BUSY: u64 = 5_000;
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
 
@@ -71,6 +76,7 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
     *CONTROL.get() = Some(Control {
         engine,
         strategy: Strategy::Random(Random::new(0)),
+        busy: 0,
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
@@ -83,15 +89,28 @@ pub fn begin(strategy: Strategy, max_steps: u64) {
     control.strategy = strategy;
     control.atomics.clear();
     control.written.clear();
+    control.busy = 0;
     hooks::access::calm();
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
     tick();
 }
 
+/// A new execution that is explored.
+pub fn begin_exploring() {
+    let control = control();
+    control.atomics.clear();
+    control.written.clear();
+    hooks::access::calm();
+    view::reset();
+}
+
 /// Tells the race detector the time of the running thread.
 #[inline]
 fn tick() {
+    if explore::is_on() {
+        return shadow::tick(Some(explore::clock(fibers::current())));
+    }
     if let Engine::C11(execution) = &control().engine {
         shadow::tick(execution.clock(fibers::current()));
     }
@@ -117,6 +136,11 @@ fn tell() {
 /// The same, without a look at what was written before.
 pub fn step(op: Op) -> Reply {
     hooks::access::calm();
+    if explore::is_on() {
+        let reply = explore::ask(op);
+        tick();
+        return reply;
+    }
     notice_intrusions();
     let fiber = fibers::me();
     fiber.wants = match op {
@@ -127,7 +151,21 @@ pub fn step(op: Op) -> Reply {
     fiber.sp = global::caller_sp();
     let label = modules::label(fiber.pc);
     each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
+    let_time_pass();
     proceed()
+}
+
+/// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done something, its time comes too.
+fn let_time_pass() {
+    let control = control();
+    control.busy += 1;
+    if control.busy > MOST_BUSY {
+        control.busy = 0;
+        if let Some(thread) = clock::pass() {
+            let label = modules::label(fibers::all().get(thread).pc);
+            each!(&mut control.engine, e => e.submit(thread, Op::Yield, label));
+        }
+    }
 }
 
 /// Code without instrumentation may have written to places that other threads have asked to access: the engine must know before it lets them.
@@ -146,6 +184,9 @@ fn notice_intrusions() {
 /// If memory does not hold what the engine believes the running thread to see there, somebody has written it in code without instrumentation: the
 /// running thread, since nobody else has run.
 pub fn notice(at: Location) {
+    if explore::is_on() {
+        return;
+    }
     let control = control();
     let me = fibers::current();
     let found = memory(at);
@@ -170,7 +211,7 @@ pub fn notice(at: Location) {
 
 /// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
 pub fn notice_all() {
-    if control().atomics.len() > MOST_NOTICED {
+    if explore::is_on() || control().atomics.len() > MOST_NOTICED {
         return;
     }
     let places: Vec<Location> = control().atomics.iter().map(|(at, (size, _))| Location::new(*at, *size)).collect();
@@ -230,6 +271,7 @@ fn next() -> Next {
             return next;
         }
         // Nobody can go on: time passes.
+        control.busy = 0;
         let Some(thread) = clock::pass() else { return next };
         let label = modules::label(fibers::all().get(thread).pc);
         each!(&mut control.engine, e => {
@@ -266,7 +308,7 @@ fn verdict(outcome: Outcome) -> Verdict {
 }
 
 /// What a location holds before the engine knows of it.
-fn initial_value(at: Location) -> Value {
+pub fn initial_value(at: Location) -> Value {
     match at.as_hidden() {
         None => memory(at),
         // These keep their state in the program's memory, where it may have been set before the execution began.
@@ -298,6 +340,9 @@ pub fn set_memory(at: Location, value: Value) {
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     tell_writes();
     notice(at);
+    if explore::is_on() && !control().atomics.contains_key(&at.address) {
+        explore::first_access(at, memory(at));
+    }
     let reply = step(Op::Access(access));
     if let Some(value) = value(reply) {
         set_memory(at, value);
@@ -344,11 +389,11 @@ pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
 }
 
+/// What looks at events: their number, whose they are, what they did, and where another event of a given number was.
+pub type See<'a> = dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>) + 'a;
+
 /// Hands every event from number `from` on to `see`; gives the number of the next.
-pub fn events(
-    from: u32,
-    see: &mut dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>),
-) -> u32 {
+pub fn events(from: u32, see: &mut See<'_>) -> u32 {
     each!(&control().engine, e => {
         let end = e.event_count() as u32 + 1;
         for id in from..end {
@@ -357,6 +402,15 @@ pub fn events(
         }
         end
     })
+}
+
+/// This memory goes away: what happened there must not be looked at again.
+pub fn forget(address: usize, length: usize) {
+    if global::kind() == mode::HARDWARE {
+        view::drain();
+    }
+    let range = address as u64..(address + length) as u64;
+    control().atomics.retain(|at, _| !range.contains(at));
 }
 
 /// The answers of this execution.

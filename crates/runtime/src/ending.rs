@@ -1,7 +1,7 @@
 //! How executions end, and how the process does.
 
 use crate::global::{self, Global};
-use crate::{fibers, hooks, results, sys};
+use crate::{campaign, fibers, hooks, results, sys};
 use fencepost_mailbox::{End, state};
 use fencepost_trace::ThreadId;
 
@@ -57,6 +57,11 @@ pub fn take() -> Verdict {
     VERDICT.get().take().unwrap_or_else(|| internal("an execution without an end"))
 }
 
+/// How the last execution ended, if it has.
+pub fn try_take() -> Option<Verdict> {
+    VERDICT.get().take()
+}
+
 /// The program calls `exit`, or returns from `main`.
 pub fn exit(status: i32) -> ! {
     hooks::process::run_exit_handlers();
@@ -98,7 +103,7 @@ pub fn catch_signals() {
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         for signal in FATAL.into_iter().chain([libc::SIGABRT, LATE]) {
-            hooks::process::real_sigaction(signal, &action);
+            hooks::kernel::real_sigaction(signal, &action);
         }
     }
 }
@@ -111,7 +116,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
     };
     if !global::running() {
         if signal == LATE {
-            return;
+            return campaign::pass_on(signal);
         }
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
     }

@@ -44,6 +44,12 @@ pub struct Fiber {
     pub pc: usize,
     /// The stack pointer of the program at that operation.
     pub sp: usize,
+    /// Under exploration: what it has asked for and nobody has taken up yet.
+    pub asked: Option<fencepost_trace::Op>,
+    /// The registers that calls preserve, at that operation.
+    pub registers: [usize; 6],
+    /// How many plain writes outside of its stack it has made.
+    pub writes: u64,
     /// When its wait ends at the latest, in simulated nanoseconds.
     pub deadline: Option<u64>,
     /// Its wait ended because of that.
@@ -148,6 +154,9 @@ impl Fibers {
         fiber.wants = None;
         fiber.pc = 0;
         fiber.sp = 0;
+        fiber.asked = None;
+        fiber.registers = [0; 6];
+        fiber.writes = 0;
         fiber.deadline = None;
         fiber.timed_out = false;
         self.used += 1;
@@ -218,6 +227,36 @@ pub fn enter() {
     let home = &raw mut all.home;
     // SAFETY: the main thread's context was prepared by `begin`; thread-local storage is already its own.
     unsafe { context::switch(home, context) };
+}
+
+/// From the campaign: runs a thread until it goes back.
+pub fn visit(thread: ThreadId) {
+    let all = all();
+    all.current = thread.index();
+    let fiber = &mut all.list[thread.index()];
+    fiber.calls.enter();
+    let (context, base) = (fiber.context, fiber.base);
+    let home = &raw mut all.home;
+    // SAFETY: the context is that of a thread that does not run, and the storage is its own.
+    unsafe {
+        context::set_thread_base(base);
+        context::switch(home, context);
+    }
+}
+
+/// From a thread: back to the campaign, until it is visited again.
+pub fn go_back() {
+    let all = all();
+    let main = all.list[0].base;
+    let fiber = &mut all.list[all.current];
+    fiber.calls.leave();
+    let save = &raw mut fiber.context;
+    let home = all.home;
+    // SAFETY: the campaign stands in `visit`, on a stack that no thread uses; it uses no thread-local storage, and gets the main thread's.
+    unsafe {
+        context::set_thread_base(main);
+        context::switch(save, home);
+    }
 }
 
 /// The life of a thread but the first, on its own stack.

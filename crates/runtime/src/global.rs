@@ -96,6 +96,15 @@ pub static CALLER_PC: AtomicUsize = AtomicUsize::new(0);
 /// The stack pointer at that call. Everything below is dead to the program.
 pub static CALLER_SP: AtomicUsize = AtomicUsize::new(0);
 
+/// The registers that calls preserve (rbx, rbp, r12 to r15), at the call of the hook that was entered last: together with the stack, all that the
+/// calling function remembers.
+pub static CALLER_REGISTERS: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 6];
+
+/// Those registers.
+pub fn caller_registers() -> [usize; 6] {
+    std::array::from_fn(|i| CALLER_REGISTERS[i].load(Ordering::Relaxed))
+}
+
 #[inline(always)]
 pub fn caller() -> usize {
     CALLER_PC.load(Ordering::Relaxed)

@@ -325,7 +325,7 @@ pub fn kept() -> Vec<(usize, usize)> {
 /// Back to the remembered state; the contents are for the snapshot.
 pub fn restore() {
     let heap = HEAP.get();
-    let threads = fibers::all().count().max(1).min(SYSTEM);
+    let threads = fibers::all().count().clamp(1, SYSTEM);
     for (i, arena) in heap.arenas[..threads].iter_mut().enumerate().filter(|(_, arena)| arena.changed) {
         *arena = KEPT.get().iter().find(|(kept, _)| *kept == i).map_or(EMPTY, |(_, arena)| *arena);
     }

@@ -175,17 +175,22 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
 }
 
-/// The running thread is about to access a block that `earlier` has freed.
-pub fn use_after_free(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+/// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
+pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     if !results().races.insert((earlier.pc, pc)) {
         return;
     }
     let me = fibers::current();
     fibers::me().pc = pc;
-    let stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, "free", &[earlier.pc])];
-    let fingerprint = hash((FindingKind::UseAfterFree, modules::frame(pc), modules::frame(earlier.pc)));
-    let message = format!("{} of memory that was freed ({address:#x})", word(kind));
-    results().found.push(Found { fingerprint, kind: FindingKind::UseAfterFree, message, stacks });
+    let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
+    let (finding, message) = if earlier.pc == 0 {
+        (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
+    } else {
+        stacks.push(stack(earlier.thread, "free", &[earlier.pc]));
+        (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
+    };
+    let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
+    results().found.push(Found { fingerprint, kind: finding, message, stacks });
 }
 
 /// Something is wrong with what the running thread does at `pc`.

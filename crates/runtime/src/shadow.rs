@@ -40,7 +40,7 @@ const WROTE: u64 = 1 << 40;
 const ATOMIC: u64 = 1 << 41;
 /// Some of the eight bytes were accessed atomically in this execution. Handed on from slot to slot.
 const TOUCHED: u64 = 1 << 42;
-/// The block was freed: whoever comes now is wrong, ordered or not.
+/// Not memory of the program's: a block that was freed, or what lies around a block. Whoever comes here is wrong, ordered or not.
 const FREED: u64 = 1 << 43;
 const THREAD_SHIFT: u32 = 44;
 const THREADS: u64 = 0x3ff;
@@ -155,7 +155,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let other = kind_of(old);
         if old & FREED != 0 {
-            results::use_after_free(address, earlier(line, i), kind, pc);
+            results::wild_access(address, earlier(line, i), kind, pc);
             continue;
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
@@ -218,6 +218,22 @@ pub fn free(address: usize, size: usize, pc: usize) {
         line(at).slots = [freed, 0, 0, 0];
         line(at).places[0] = pc;
     }
+}
+
+/// What lies before and behind a block is nobody's: the header, and what is left of its last sixteen bytes. The header of the next block follows.
+pub fn fence(block: usize, size: usize) {
+    let end = block + size;
+    let fenced = STATE.get().who | WROTE | FREED;
+    let mark = |at: usize, bytes: u64| {
+        line(at).slots = [fenced | bytes, 0, 0, 0];
+        line(at).places[0] = 0;
+    };
+    mark(block - 16, BYTES);
+    mark(block - 8, BYTES);
+    if !end.is_multiple_of(8) {
+        mark(end, (0xff << (end & 7) & 0xff) << BYTES_SHIFT);
+    }
+    (end.next_multiple_of(8)..end.next_multiple_of(16)).step_by(8).for_each(|at| mark(at, BYTES));
 }
 
 // Under the hardware models there is no race detector; the slots then say which places of a stack others have touched.

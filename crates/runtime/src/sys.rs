@@ -65,6 +65,12 @@ pub fn close(file: i32) {
     plain(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
 }
 
+/// How many of these files are ready now.
+pub fn poll(files: &mut [libc::pollfd]) -> isize {
+    // SAFETY: the list is as long as is said.
+    unsafe { call(libc::SYS_poll, [files.as_mut_ptr() as usize, files.len(), 0, 0, 0, 0]) }
+}
+
 /// Is there a file of this number?
 pub fn is_open(file: i32) -> bool {
     plain(libc::SYS_fcntl, [file as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0
@@ -129,6 +135,16 @@ pub fn exit(status: i32) -> ! {
 /// A child process that is a copy of this one; 0 in the child.
 pub fn fork() -> isize {
     plain(libc::SYS_fork, [0; 6])
+}
+
+/// When the process that made this one dies, this one does.
+pub fn die_with_parent() {
+    plain(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
+}
+
+/// Sends a signal.
+pub fn kill(process: i32, signal: i32) {
+    plain(libc::SYS_kill, [process as usize, signal as usize, 0, 0, 0, 0]);
 }
 
 /// Waits for a child; its status as `wait` gives it.

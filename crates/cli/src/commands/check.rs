@@ -5,6 +5,7 @@ use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
 use crate::exhaustive::{Method, explore};
 use crate::limits::Budget;
+use crate::native;
 use crate::screen::Screen;
 use crate::target::Target;
 use std::time::Instant;
@@ -22,9 +23,9 @@ pub struct Args {
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
     let args = args.campaign;
-    let Target::Litmus { subject, digest } = Target::load(&args.target, &args.arguments)? else {
-        let problem = "check explores litmus tests; for native programs there is `fencepost test`";
-        return Err(Error::target(args.target.display(), problem));
+    let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
+        Target::Litmus { subject, digest } => (subject, digest),
+        Target::Native(program) => return native::check(&program, &args, screen),
     };
     let budget = Budget::new(args.work.executions, args.work.time);
     let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())

@@ -7,10 +7,10 @@ use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
 use fencepost_mailbox::{Answers, Record, Restart};
-use fencepost_native::host::{self, Campaign, Found, Results};
+use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
 use fencepost_report::{Order, RunReport, Verdict};
-use fencepost_trace::{Failure, Finding, FindingKind, Limits, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace};
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
@@ -19,6 +19,8 @@ const EXECUTIONS: u64 = 10_000;
 const PIECE: u64 = 10_000;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
+/// Where an explored execution is cut off if nobody says.
+const EXPLORED_EVENTS: u64 = 10_000;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// More rows than this of an execution are not read by anybody.
 const SHOWN_EVENTS: usize = 200;
@@ -55,7 +57,49 @@ pub fn test(
         stop_at_first(&mut results);
     }
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    finish(program, args, &campaign, &plan, results, started, screen)
+    let outcome = Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
+    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+}
+
+/// Every execution graph.
+pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Result<Status, Error> {
+    if args.model == Model::Pslo {
+        let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
+        return Err(Error::Usage(problem));
+    }
+    let started = Instant::now();
+    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
+    let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
+    campaign.request.answers = Answers::Explore;
+    campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
+    campaign.request.stop_at_first = !args.keep_going;
+    let results =
+        host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    results.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let outcome = Campaigned {
+        command: "check",
+        complete: Some(explored.complete),
+        executions: explored.executions,
+        blocked: explored.blocked,
+    };
+    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+}
+
+/// What a campaign amounts to.
+struct Campaigned {
+    command: &'static str,
+    /// For an exploration: was everything explored?
+    complete: Option<bool>,
+    executions: u64,
+    blocked: u64,
+}
+
+/// The executions that were cut off.
+fn blocked(results: &Results) -> u64 {
+    ["step-limit", "timeout"].iter().filter_map(|end| results.ended.get(end)).sum()
 }
 
 /// Runs as many executions as the limits say.
@@ -86,11 +130,13 @@ fn stop_at_first(results: &mut Results) {
     results.executions = first + 1;
 }
 
+#[allow(clippy::too_many_arguments)]
 fn finish(
     program: &Program,
     args: &CampaignArgs,
     campaign: &Campaign,
     plan: &Plan,
+    outcome: Campaigned,
     results: Results,
     started: Instant,
     screen: &mut Screen,
@@ -101,7 +147,7 @@ fn finish(
         let mut finding = finding(i as u32 + 1, found, &words);
         let mut plan = plan.clone();
         plan.strategy = StrategySpec::Follow { choices: found.report.choices.clone() };
-        // An execution outside of our control has left no answers behind.
+        // An execution outside of our control has left no answers behind, nor has one that was explored.
         let again = if found.report.stacks.is_empty() && found.report.choices.is_empty() {
             None
         } else {
@@ -122,17 +168,21 @@ fn finish(
         shown.push((!screen.json() && !screen.quiet).then_some(execution + &output));
         findings.push(finding);
     }
-    let verdict = if findings.is_empty() { Verdict::Pass } else { Verdict::Fail };
+    let verdict = match outcome.complete {
+        _ if !findings.is_empty() => Verdict::Fail,
+        Some(false) => Verdict::Incomplete,
+        _ => Verdict::Pass,
+    };
     let report = RunReport {
         fencepost: env!("CARGO_PKG_VERSION").to_owned(),
-        command: "test".to_owned(),
+        command: outcome.command.to_owned(),
         target: program.name.clone(),
         model: args.model,
         seed: args.seed,
         verdict,
-        complete: false,
-        executions: results.executions,
-        blocked: ["step-limit", "timeout"].iter().filter_map(|end| results.ended.get(end)).sum(),
+        complete: outcome.complete.unwrap_or(false),
+        executions: outcome.executions,
+        blocked: outcome.blocked,
         states: results.statuses.len() as u64,
         seconds: started.elapsed().as_secs_f64(),
         findings,
@@ -148,7 +198,8 @@ fn finish(
     match (problem, verdict) {
         (Some(error), _) => Err(error),
         (None, Verdict::Fail) => Ok(Status::Found),
-        (None, _) => Ok(Status::Clean),
+        (None, Verdict::Incomplete) => Ok(Status::Incomplete),
+        (None, Verdict::Pass) => Ok(Status::Clean),
     }
 }
 

@@ -4,7 +4,7 @@ mod campaign;
 mod replay;
 mod words;
 
-pub use campaign::test;
+pub use campaign::{check, test};
 pub use replay::replay;
 
 use crate::error::Error;

@@ -57,7 +57,7 @@ impl<T: Threads> Explorer<T> {
                 continue;
             }
             let thread = ThreadId(t as u32);
-            let access = match self.walk.settle(thread) {
+            let access = match self.walk.settle(&current(&mut self.contexts).graph, thread) {
                 Settled::Access(access) => access,
                 Settled::Exit => {
                     self.walk.threads[t].state = State::Done;
@@ -95,8 +95,9 @@ impl<T: Threads> Explorer<T> {
 
     fn add_fence(&mut self, thread: ThreadId, access: Access) -> Option<Run> {
         let new = self.walk.new_node(thread, write_flags(&access), Place::NONE, access);
-        current(&mut self.contexts).graph.add(new);
-        self.walk.finish_write(thread);
+        let graph = &mut current(&mut self.contexts).graph;
+        graph.add(new);
+        self.walk.finish_write(graph, thread);
         None
     }
 
@@ -160,7 +161,7 @@ impl<T: Threads> Explorer<T> {
         if is_doomed(graph, place) {
             return Some(Run::Dead);
         }
-        self.walk.finish_write(thread);
+        self.walk.finish_write(graph, thread);
         self.race_of_last()
     }
 

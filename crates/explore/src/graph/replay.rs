@@ -90,7 +90,7 @@ impl<T: Threads> Builder<T> {
             self.graph.set_value(write, half.written);
             return Ok(Some(write));
         }
-        let Settled::Access(access) = self.walk.settle(thread) else { return Ok(None) };
+        let Settled::Access(access) = self.walk.settle(&self.graph, thread) else { return Ok(None) };
         let place = match access.location() {
             None => Place::NONE,
             Some(at) => self.cells.place(at, &mut self.graph, |at| self.walk.program.initial(at))?,
@@ -103,7 +103,7 @@ impl<T: Threads> Builder<T> {
             if let Access::Store { value, .. } = access {
                 self.graph.set_value(node, value);
             }
-            self.walk.finish_write(thread);
+            self.walk.finish_write(&self.graph, thread);
         }
         Ok(Some(node))
     }
@@ -115,7 +115,7 @@ impl<T: Threads> Builder<T> {
             if self.walk.threads[t].state != State::Ready || self.walk.threads[t].half.is_some() {
                 continue;
             }
-            match self.walk.settle(thread) {
+            match self.walk.settle(&self.graph, thread) {
                 Settled::Exit => self.walk.threads[t].state = State::Done,
                 Settled::Fail(failure) => return Outcome::Failed { thread, failure },
                 Settled::Access(_) => {

@@ -26,6 +26,8 @@ pub(super) struct ThreadRun {
     pub(super) state: State,
     /// How many threads it has created.
     spawned: u32,
+    /// How many of its events have been performed.
+    performed: u32,
     /// The writing half of an RMW whose reading half is done.
     pub(super) half: Option<Half>,
 }
@@ -95,16 +97,21 @@ impl<T: Threads> Walk<T> {
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
         let lowering = Lowering::start(thread, spawned, self.hardware);
-        self.threads.push(ThreadRun { lowering, state, spawned: 0, half: None });
+        self.threads.push(ThreadRun { lowering, state, spawned: 0, performed: 0, half: None });
     }
 
     /// Runs `thread` to its next access.
-    pub(super) fn settle(&mut self, thread: ThreadId) -> Settled {
+    pub(super) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
             match self.threads[thread.index()].lowering.stage() {
                 Stage::Access(access) => return Settled::Access(access),
                 Stage::Done(reply) => {
+                    if self.program.wants_clocks() {
+                        let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
+                        let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
+                        self.program.set_clock(thread, clock);
+                    }
                     let op = self.program.resume(thread, reply);
                     let run = &mut self.threads[thread.index()];
                     let (names, initial) = (&mut self.names, self.initial_threads);
@@ -130,17 +137,17 @@ impl<T: Threads> Walk<T> {
             return Err(ExploreError::Nondeterministic(thread));
         }
         if let Some(half) = self.threads[t].half.take() {
-            self.threads[t].lowering.performed(half.reply);
+            self.finish_half(thread, &half);
             return Ok(());
         }
-        match self.settle(thread) {
+        match self.settle(graph, thread) {
             Settled::Access(access) if access == data.access => {}
             _ => return Err(ExploreError::Nondeterministic(thread)),
         }
         if data.flags.has(Flags::READ) {
             self.apply_read(graph, node);
         } else {
-            self.finish_write(thread);
+            self.finish_write(graph, thread);
         }
         Ok(())
     }
@@ -149,6 +156,7 @@ impl<T: Threads> Walk<T> {
     pub(super) fn apply_read(&mut self, graph: &Graph, node: Node) {
         let data = graph.node(node);
         let run = &mut self.threads[data.thread.index()];
+        run.performed += 1;
         match read_effect(graph.location(data.place), &data.access, data.value, data.variant, &mut self.sets) {
             ReadEffect::Blocked => run.state = State::Blocked,
             ReadEffect::Load { reply, .. } => run.lowering.performed(reply),
@@ -159,8 +167,9 @@ impl<T: Threads> Walk<T> {
     }
 
     /// A store or fence has been performed.
-    pub(super) fn finish_write(&mut self, thread: ThreadId) {
+    pub(super) fn finish_write(&mut self, graph: &Graph, thread: ThreadId) {
         let run = &mut self.threads[thread.index()];
+        run.performed += 1;
         run.lowering.performed(Reply::NONE);
         if *run.lowering.op() == Op::Spawn {
             run.spawned += 1;
@@ -170,7 +179,7 @@ impl<T: Threads> Walk<T> {
             }
             self.threads[child.index()].state = State::Ready;
             // The creator learns the child's name before the child runs.
-            self.settle(thread);
+            self.settle(graph, thread);
         }
     }
 
@@ -242,6 +251,8 @@ impl<T: Threads> Walk<T> {
 
     /// Says that the half-done RMW of `thread` is done.
     pub(super) fn finish_half(&mut self, thread: ThreadId, half: &Half) {
-        self.threads[thread.index()].lowering.performed(half.reply);
+        let run = &mut self.threads[thread.index()];
+        run.performed += 1;
+        run.lowering.performed(half.reply);
     }
 }

@@ -61,6 +61,11 @@ int main(int count, char **arguments) {
       free(p);
       free(p);
     }
+    if (!strcmp(how, "overflow")) {
+      char *volatile p = malloc(10);
+      p[10] = 1;
+      free(p);
+    }
     if (!strcmp(how, "use-after-free")) {
       char *volatile p = malloc(10);
       free(p);

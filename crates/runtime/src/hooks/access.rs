@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, view};
+use crate::{calls, control, explore, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,6 +48,9 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     if left > PATIENCE {
         give_way(pc);
     }
+    if kind.write {
+        explore::wrote(address);
+    }
     let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
         shadow::check(address, SIZE, kind, pc)
     } else {
@@ -80,6 +83,9 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
         _ if length == 0 => {}
         mode::IDLE => {}
         mode::LANGUAGE | mode::SUSPICIOUS => {
+            if kind.write {
+                explore::wrote(address);
+            }
             if shadow::range(address, length, kind, pc) && kind.write {
                 wrote(address, length);
             }

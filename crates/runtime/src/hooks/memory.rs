@@ -13,6 +13,9 @@ fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let inside = global::inside();
     global::set_inside(true);
     let block = heap::allocate(size, align, zeroed);
+    if !inside && block != 0 && global::kind() == mode::LANGUAGE {
+        shadow::fence(block, size);
+    }
     global::set_inside(inside);
     if block == 0 {
         fail(ENOMEM);

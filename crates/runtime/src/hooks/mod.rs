@@ -8,6 +8,8 @@ pub mod atomics;
 pub mod barrier;
 pub mod cond;
 pub mod futex;
+pub mod io;
+pub mod kernel;
 pub mod memory;
 pub mod mutex;
 pub mod once;
@@ -22,7 +24,7 @@ use crate::global;
 
 /// Defines a function that the program calls, and notes where it was called from.
 ///
-/// The symbol is a thunk of four instructions, which stores the return address and the stack pointer and jumps to the function that is written here: Rust has
+/// The symbol is a thunk of a few instructions, which stores the return address, the stack pointer and the registers that calls preserve, and jumps to the function that is written here: Rust has
 /// no way to ask for its caller. Arguments stay in their registers, so that it works for every signature.
 macro_rules! hook {
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
@@ -41,7 +43,14 @@ macro_rules! hook {
                 "mov r11, [rsp]",
                 "mov [rip + {pc}], r11",
                 "mov [rip + {sp}], rsp",
+                "mov [rip + {registers}], rbx",
+                "mov [rip + {registers} + 8], rbp",
+                "mov [rip + {registers} + 16], r12",
+                "mov [rip + {registers} + 24], r13",
+                "mov [rip + {registers} + 32], r14",
+                "mov [rip + {registers} + 40], r15",
                 "jmp {body}",
+                registers = sym $crate::global::CALLER_REGISTERS,
                 pc = sym $crate::global::CALLER_PC,
                 sp = sym $crate::global::CALLER_SP,
                 body = sym $name::body,
@@ -78,4 +87,5 @@ pub fn begin() {
 /// After each execution, before the program's memory is put back.
 pub fn end() {
     process::end();
+    kernel::end();
 }

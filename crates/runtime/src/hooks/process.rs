@@ -193,9 +193,3 @@ hook! { fn fork() -> pid_t {
     }
     child
 } }
-
-/// libc's own `sigaction`.
-pub fn real_sigaction(signal: c_int, action: &libc::sigaction) {
-    real!(sigaction(signal, action, std::ptr::null_mut()):
-        fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
-}
