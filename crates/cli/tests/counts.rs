@@ -75,7 +75,11 @@ fn under_c11_too() {
 fn the_work_stealing_deque_too() {
     for (model, expected) in [("sc", 37201), ("c11", 42268)] {
         let report = check("chaselev", "-DN=3 -DS=3", model);
-        assert_eq!((report["executions"].as_u64(), report["complete"].as_bool()), (Some(expected), Some(true)), "{model}");
+        assert_eq!(
+            (report["executions"].as_u64(), report["complete"].as_bool()),
+            (Some(expected), Some(true)),
+            "{model}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the runtime writes to the log.
 
-use fencepost_trace::{FindingKind, Trace};
+use fencepost_trace::{FindingKind, GraphStep, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -60,6 +60,9 @@ pub struct Report {
     pub stacks: Vec<Stack>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Or, from an exploration, the steps of its execution graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<GraphStep>,
     /// What the execution had printed.
     pub stdout: String,
     /// The same for stderr.

@@ -1,6 +1,6 @@
 //! What the host asks for.
 
-use fencepost_trace::Model;
+use fencepost_trace::{GraphStep, Model};
 use serde::{Deserialize, Serialize};
 
 /// A piece of a campaign: so many executions of one program.
@@ -41,6 +41,11 @@ pub enum Answers {
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
     Explore,
+    /// The execution graph that these steps describe, once.
+    Graph {
+        /// The steps.
+        steps: Vec<GraphStep>,
+    },
     /// A list, the same for every execution.
     Follow {
         /// The answers.

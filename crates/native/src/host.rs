@@ -149,10 +149,10 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     Ok(results)
 }
 
-/// Runs the execution that gave these choices again, with its trace.
-pub fn replay(campaign: &Campaign, choices: Vec<u32>) -> io::Result<Results> {
+/// Runs one execution again, with its trace: the one that these choices or this graph describe.
+pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     let mut again = campaign.clone();
-    again.request.answers = Answers::Follow { choices };
+    again.request.answers = answers;
     again.request.first = 0;
     again.request.count = 1;
     again.request.keep_traces = true;
@@ -185,7 +185,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
-                if campaign.request.answers == Answers::Explore {
+                if let Answers::Explore | Answers::Graph { .. } = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
@@ -283,6 +283,7 @@ impl Results {
             execution,
             stacks: Vec::new(),
             choices: Vec::new(),
+            steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
         };

@@ -18,10 +18,12 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
 use crate::{campaign, control, fibers, modules, results};
-use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor};
-use fencepost_mailbox::{Record, Request};
+use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, replay_steps, steps_of};
+use fencepost_mailbox::{Answers, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_trace::{Failure, Label, Location, Model, Op, Reply, ThreadId, Value, VectorClock};
+use fencepost_trace::{
+    Failure, GraphStep, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
+};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
@@ -36,6 +38,9 @@ struct State {
     runs: u64,
     /// How the execution at hand ended, if the program ended it.
     verdict: Option<Verdict>,
+    /// The graph of the execution at hand, if somebody wants it.
+    steps: Vec<GraphStep>,
+    trace: Option<Trace>,
 }
 
 static STATE: Global<Option<State>> = Global::new(None);
@@ -107,7 +112,14 @@ pub fn run(request: &Request) {
         incomplete: None,
         runs: 0,
         verdict: None,
+        steps: Vec::new(),
+        trace: None,
     });
+    if let Answers::Graph { steps } = &request.answers {
+        replay(request, steps);
+        *STATE.get() = None;
+        return;
+    }
     let options =
         Options { max_events: request.max_steps as usize, spurious_failures: false, ..Options::new(request.model) };
     let explored =
@@ -125,6 +137,34 @@ pub fn run(request: &Request) {
         }
     }
     *STATE.get() = None;
+}
+
+/// Runs one execution graph again.
+fn replay(request: &Request, steps: &[GraphStep]) {
+    match replay_steps(Program { over: false }, request.model, steps) {
+        Ok((trace, _)) => {
+            let verdict = match (state().verdict.take(), &trace.outcome) {
+                (Some(verdict), _) => verdict,
+                (None, Outcome::Deadlock { blocked }) => Verdict::Deadlock(blocked.clone()),
+                (None, Outcome::Livelock { .. }) => Verdict::StepLimit,
+                (None, _) => Verdict::Exit(0),
+            };
+            state().steps = steps.to_vec();
+            state().trace = Some(trace);
+            results::end(&verdict, request);
+        }
+        Err(error) => results::note(&error.to_string()),
+    }
+}
+
+/// The steps of the graph at hand, if somebody wanted them.
+pub fn steps() -> Vec<GraphStep> {
+    STATE.get().as_ref().map_or_else(Vec::new, |state| state.steps.clone())
+}
+
+/// The trace of a graph that was run again.
+pub fn take_trace() -> Option<Trace> {
+    STATE.get().as_mut()?.trace.take()
 }
 
 /// The program, as an exploration sees it.
@@ -229,8 +269,10 @@ struct Report {
 
 impl Report {
     /// An execution ended like this; says whether to go on.
-    fn ended(&mut self, verdict: &Verdict) -> Flow {
+    fn ended(&mut self, graph: &Graph, verdict: &Verdict) -> Flow {
         let request = &state().request;
+        let notable = results::any_found() || *verdict != Verdict::Exit(0);
+        state().steps = if notable { steps_of(graph) } else { Vec::new() };
         let found = results::end(verdict, request);
         if found && request.model != Model::C11 && matches!(verdict, Verdict::Exit(0)) {
             unsupported("plain accesses to shared memory are not explored under this model: they race");
@@ -245,17 +287,17 @@ impl Report {
 }
 
 impl Visitor<Program> for Report {
-    fn execution(&mut self, _: &Program, _: &Graph) -> Flow {
+    fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         self.executions += 1;
         let verdict = state().verdict.take().unwrap_or(Verdict::Exit(0));
-        self.ended(&verdict)
+        self.ended(graph, &verdict)
     }
 
-    fn stuck(&mut self, _: &Program, _: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         self.blocked += 1;
         match stuck {
-            Stuck::Deadlock(threads) => self.ended(&Verdict::Deadlock(threads)),
-            Stuck::Livelock(_) => self.ended(&Verdict::StepLimit),
+            Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
+            Stuck::Livelock(_) => self.ended(graph, &Verdict::StepLimit),
             Stuck::Redundant => Flow::Continue(()),
             Stuck::Limit => {
                 self.cut = true;
@@ -264,13 +306,13 @@ impl Visitor<Program> for Report {
         }
     }
 
-    fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         let verdict = state().verdict.take().unwrap_or(Verdict::Abort(String::new()));
-        self.ended(&verdict)
+        self.ended(graph, &verdict)
     }
 
-    fn race(&mut self, _: &Program, _: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
         // A plain write to an atomic: the race detector has seen it, too.
-        self.ended(&Verdict::Exit(0))
+        self.ended(graph, &Verdict::Exit(0))
     }
 }

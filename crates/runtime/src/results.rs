@@ -3,7 +3,7 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{Earlier, Kind};
-use crate::{control, fibers, modules, sys};
+use crate::{control, explore, fibers, modules, sys};
 use fencepost_mailbox::{
     End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
 };
@@ -201,6 +201,11 @@ pub fn found(kind: FindingKind, message: String) {
     results().found.push(Found { fingerprint, kind, message, stacks });
 }
 
+/// Has anything been found in this execution so far?
+pub fn any_found() -> bool {
+    !results().found.is_empty()
+}
+
 /// The execution has ended. Was anything found?
 pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
@@ -225,7 +230,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 message: f.message,
                 execution,
                 stacks: f.stacks,
-                choices: control::choices(),
+                choices: if explore::is_on() { Vec::new() } else { control::choices() },
+                steps: explore::steps(),
                 stdout,
                 stderr,
             }));
@@ -242,7 +248,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         }
     }
     if request.keep_traces {
-        let mut trace = control::trace();
+        let mut trace = explore::take_trace().unwrap_or_else(control::trace);
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
@@ -312,6 +318,7 @@ pub fn died(status: i32) {
             execution,
             stacks: Vec::new(),
             choices: Vec::new(),
+            steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
         }));

@@ -10,7 +10,9 @@ use fencepost_mailbox::{Answers, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
 use fencepost_report::{Order, RunReport, Verdict};
-use fencepost_trace::{Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{
+    Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace,
+};
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
@@ -57,7 +59,8 @@ pub fn test(
         stop_at_first(&mut results);
     }
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let outcome = Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
+    let outcome =
+        Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
     finish(program, args, &campaign, &plan, outcome, results, started, screen)
 }
 
@@ -75,8 +78,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
-    let results =
-        host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
@@ -146,18 +148,15 @@ fn finish(
     for (i, found) in results.found.iter().enumerate() {
         let mut finding = finding(i as u32 + 1, found, &words);
         let mut plan = plan.clone();
-        plan.strategy = StrategySpec::Follow { choices: found.report.choices.clone() };
-        // An execution outside of our control has left no answers behind, nor has one that was explored.
-        let again = if found.report.stacks.is_empty() && found.report.choices.is_empty() {
-            None
-        } else {
-            Again::new(program, campaign, found)
-        };
+        plan.strategy = strategy(found);
+        // An execution outside of our control has left no answers behind.
+        let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
+        let again = if lost { None } else { Again::new(program, campaign, &plan.strategy) };
         if let Some(again) = &again {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
             let restart = campaign.request.restart;
-            let recording = Recording::native("test", program, plan, restart, again.digest(), &finding);
+            let recording = Recording::native(outcome.command, program, plan, restart, again.digest(), &finding);
             if let Err(error) = recording.write_alone(&path) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
@@ -203,6 +202,14 @@ fn finish(
     }
 }
 
+/// What leads to the finding again.
+fn strategy(found: &Found) -> StrategySpec {
+    match &found.report.steps[..] {
+        [] => StrategySpec::Follow { choices: found.report.choices.clone() },
+        steps => StrategySpec::Graph { steps: steps.to_vec() },
+    }
+}
+
 fn finding(id: u32, found: &Found, words: &Words) -> Finding {
     let report = &found.report;
     Finding {
@@ -230,12 +237,13 @@ fn printed(found: &Found) -> String {
 pub struct Again {
     pub trace: Trace,
     words: Words,
+    order: Order,
 }
 
 impl Again {
     /// Runs the execution of a finding again; `None` if it does not give a trace.
-    fn new(program: &Program, campaign: &Campaign, found: &Found) -> Option<Again> {
-        Again::follow(program, campaign, found.report.choices.clone()).ok()?.0
+    fn new(program: &Program, campaign: &Campaign, strategy: &StrategySpec) -> Option<Again> {
+        Again::follow(program, campaign, strategy).ok()?.0
     }
 
     /// The end that the finding gave the execution, which the engine has not seen.
@@ -250,19 +258,24 @@ impl Again {
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
     }
 
-    /// Follows recorded answers.
+    /// Follows recorded answers, or a recorded graph.
     pub fn follow(
         program: &Program,
         campaign: &Campaign,
-        choices: Vec<u32>,
+        strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let mut results = host::replay(campaign, choices)?;
+        let (order, answers) = match strategy {
+            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
+            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
+            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
+        };
+        let mut results = host::replay(campaign, answers)?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
                 let words = Words::new(Some((module, program.base)));
                 words.fill(&mut trace, &places);
-                Some(Again { trace, words })
+                Some(Again { trace, words, order })
             }
             _ => None,
         });
@@ -285,13 +298,8 @@ impl Again {
         if events > SHOWN_EVENTS {
             return format!("  ({events} events: see the trace of the replay)\n");
         }
-        let shown = text::Execution {
-            trace: &self.trace,
-            order: Order::Executed,
-            describe: &self.words,
-            races: &[],
-            state: &[],
-        };
+        let shown =
+            text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
         text::execution(&shown, look)
     }
 }

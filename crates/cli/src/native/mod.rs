@@ -26,7 +26,7 @@ pub struct Program {
     pub executable: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The digest of what was named: the executable, or the source.
+    /// The digest of the executable: another compiler or other options make another program of the same source.
     pub digest: String,
     /// The library that goes into it.
     pub runtime: PathBuf,
@@ -55,7 +55,7 @@ impl Program {
             path.to_owned()
         };
         let target = elf::inspect(&executable).map_err(|error| Error::Refused(error.to_string()))?;
-        let digest = elf::digest(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+        let digest = elf::digest(&executable).map_err(|cause| Error::Read { path: executable.clone(), cause })?;
         Ok(Program {
             name: path.display().to_string(),
             // A name without a slash would be looked up on the path.

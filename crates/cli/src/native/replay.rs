@@ -6,7 +6,6 @@ use crate::error::{Error, Status};
 use crate::recording::{Native, Recording};
 use crate::screen::Screen;
 use fencepost_report::text;
-use fencepost_trace::StrategySpec;
 use std::path::Path;
 
 /// Runs the recorded execution again.
@@ -20,13 +19,13 @@ pub fn replay(
     let diverged = |problem: String| Error::replay(file, problem);
     let program = Program::load(target, &native.arguments).map_err(|error| diverged(error.to_string()))?;
     if program.digest != recording.target_digest {
-        return Err(diverged(format!("{} has changed since it was recorded", target.display())));
+        return Err(diverged(format!(
+            "{} has changed since it was recorded, or is compiled otherwise",
+            target.display()
+        )));
     }
-    let StrategySpec::Follow { choices } = &recording.plan.strategy else {
-        return Err(diverged("it has no answers to follow".to_owned()));
-    };
     let campaign = campaign(&program, &recording.plan, native.restart, None);
-    let (again, results) = Again::follow(&program, &campaign, choices.clone())
+    let (again, results) = Again::follow(&program, &campaign, &recording.plan.strategy)
         .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
     let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;
     let same = again.digest() == recording.trace_digest;
