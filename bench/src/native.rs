@@ -48,7 +48,9 @@ struct Bench {
 impl Bench {
     fn small(&self) {
         println!("Executions per second on one core; best of {ROUNDS}. c11 with race detection.\n");
-        println!("| test | c11 in place | at least | | c11 by fork | at least | | tso in place | tso by fork | ThreadSanitizer | ours over it |");
+        println!(
+            "| test | c11 in place | at least | | c11 by fork | at least | | tso in place | tso by fork | ThreadSanitizer | ours over it |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|---|---|");
         for (source, wanted) in SMALL {
             let program = self.compile(source, &["-g", "-fsanitize=thread"]);
@@ -76,7 +78,9 @@ impl Bench {
              starting an empty program under it is taken off, because executions in place have no start. Slowdown: over the same source \
              without instrumentation, with its start taken off too.\n"
         );
-        println!("| program | without | ThreadSanitizer | in place | one process | slowdown of ThreadSanitizer | ours | ours over ThreadSanitizer's | not slower |");
+        println!(
+            "| program | without | ThreadSanitizer | in place | one process | slowdown of ThreadSanitizer | ours | ours over ThreadSanitizer's | not slower |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|");
         let empty = self.directory.join("empty.c");
         std::fs::write(&empty, "int main(void) { return 0; }\n").expect("the directory can be written");

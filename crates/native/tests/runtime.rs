@@ -4,7 +4,8 @@
 //! are fixed, so that a test gives the same every time; where it says that something is met, the expected number is a hundred times what is asked for,
 //! so that another generator would meet it too.
 
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{Answers, Restart};
+use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, run_campaign};
 use fencepost_trace::{FindingKind, Model};
 use std::collections::BTreeSet;
@@ -13,25 +14,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The runtime, built by the cargo that runs this test.
+/// The runtime that travels in the command.
 fn runtime() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        if let Some(path) = std::env::var_os("FENCEPOST_RUNTIME") {
-            return path.into();
-        }
-        // target/PROFILE/deps/this-test
-        let test = std::env::current_exe().expect("this test has a path");
-        let target = test.ancestors().nth(3).expect("a test lies in target/PROFILE/deps");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "fencepost-runtime", "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status()
-            .expect("cargo runs");
-        assert!(status.success(), "the runtime is built");
-        target.join("debug/libfencepost_runtime.so")
-    })
+    PATH.get_or_init(|| embedded::runtime_directory().expect("it can be unpacked").join(embedded::NAME))
 }
 
 /// Compiles a program; each only once.
@@ -128,7 +114,7 @@ fn the_same_seed_gives_the_same_executions() {
         let again = run(&once);
         let spread = run(&Campaign { jobs: 3, ..once.clone() });
         let mut other_seed = once.clone();
-        other_seed.request.answers = fencepost_mailbox::Answers::Random { seed: 2 };
+        other_seed.request.answers = Answers::Random { seed: 2 };
         for same in [&again, &spread] {
             assert_eq!(first.statuses, same.statuses);
             assert_eq!(first.steps, same.steps);
@@ -156,7 +142,10 @@ fn a_replay_gives_the_same_execution() {
     let campaign = campaign("store_buffering_atomic.c", Model::C11, 100);
     let results = run(&campaign);
     for found in &results.found {
-        let replayed = |_| fencepost_native::host::replay(&campaign, found.report.choices.clone()).expect("it replays");
+        let replayed = |_| {
+            fencepost_native::host::replay(&campaign, Answers::Follow { choices: found.report.choices.clone() })
+                .expect("it replays")
+        };
         let (first, second) = (replayed(0), replayed(1));
         assert_eq!(first.found[0].report.message, found.report.message);
         assert_eq!(first.traces.len(), 1);
