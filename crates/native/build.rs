@@ -24,7 +24,8 @@ fn build(manifest: &Path, target: &Path) -> PathBuf {
     let cargo = env::var_os("CARGO").expect("cargo sets it");
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--lib", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(target);
-    command.args(["--config", "profile.release.panic=\"abort\"", "--config", "profile.release.debug=false"]);
+    // Panics unwind: exceptions of the program pass through hooks that call back into it (`call_once`).
+    command.args(["--config", "profile.release.panic=\"unwind\"", "--config", "profile.release.debug=false"]);
     // What the outer cargo set for its own compilers (clippy's driver among them) is not meant for this one.
     for variable in ["RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "CLIPPY_ARGS"] {
         command.env_remove(variable);
