@@ -24,6 +24,9 @@
 //! 3. *No allocation from the program's heap*: see [`arena`].
 //! 4. *No borrow of the runtime's state across a switch* or a call into the program.
 
+// Nothing here is for others to use: the documentation is for those who read the source.
+#![allow(rustdoc::private_intra_doc_links)]
+
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
 
