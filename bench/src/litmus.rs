@@ -6,7 +6,7 @@
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor};
 use fencepost_litmus::{LitmusProgram, LitmusTest};
-use fencepost_memory::graph::{Graph, Node, Place};
+use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, Model, ThreadId};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,10 +19,7 @@ struct States(BTreeMap<Vec<i64>, u64>);
 
 impl Visitor<LitmusProgram> for States {
     fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
-        let state = program.state(|at| {
-            let place = (0..graph.places() as u32).map(Place).find(|p| graph.location(*p) == at);
-            place.map_or_else(|| program.initial(at), |p| graph.final_value(p))
-        });
+        let state = program.state(|at| graph.final_value_at(at).unwrap_or_else(|| program.initial(at)));
         *self.0.entry(state).or_default() += 1;
         Flow::Continue(())
     }

@@ -89,6 +89,13 @@ fn deadlocks_and_crashes_are_told_apart() {
     assert_eq!(kinds(&test(&directory, &["crash.c"])), ["crash".to_owned()].into());
 }
 
+/// The program is terminated as it would be by itself.
+#[test]
+fn an_exception_that_nobody_catches_is_an_abort() {
+    let directory = with(&["uncaught.cpp"]);
+    assert_eq!(kinds(&test(&directory, &["uncaught.cpp", "--executions", "50"])), ["abort".to_owned()].into());
+}
+
 #[test]
 fn sleeping_costs_no_time_and_hides_no_race() {
     let directory = with(&["sleeper.c"]);

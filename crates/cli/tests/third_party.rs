@@ -123,7 +123,6 @@ fn boost_stack_is_right_without_reuse() {
 /// The tag makes the compare-and-swap fail then, so that the value is not used: undefined behaviour by the standard, and harmless
 /// where reads do not tear. Nothing is lost, and on the hardware models, which know no undefined behaviour, there is no finding.
 #[test]
-#[ignore = "the runtime reports accesses of its own while it records a race"]
 fn boost_stack_has_races_of_its_own_when_nodes_are_reused() {
     for flags in [&[][..], &["-DFIXED"]] {
         let Some(program) = Program::new("boost_stack.cpp", flags, STACK) else { return };
@@ -136,7 +135,6 @@ fn boost_stack_has_races_of_its_own_when_nodes_are_reused() {
 
 /// `unsynchronized_push` beside other threads loses elements, or gives them out twice.
 #[test]
-#[ignore = "the runtime reports accesses of its own while it records a race"]
 fn boost_stack_with_unsynchronized_push_is_wrong() {
     let Some(program) = Program::new("boost_stack.cpp", &["-DWRONG"], STACK) else { return };
     for model in ["c11", "sc"] {
@@ -144,12 +142,10 @@ fn boost_stack_with_unsynchronized_push_is_wrong() {
     }
 }
 
-/// The races are boost's own, as in the stack. In the queue they matter to the letter of the standard: `deallocate` writes `next`
-/// plainly, so that a thread which reads that value is not ordered after the one that wrote it, and `tail_.load` for the second time may
-/// still give the old tail. `push` then appends to a node that is free, and the element is lost (a few executions in 2,000, with nodes from
-/// the heap). Hardware orders the two reads: there is no finding under sc, tso and pso.
+/// The races are boost's own, as in the stack: `deallocate` writes `next` plainly, and another thread may be reading it. Under c11 a few
+/// executions in 2,000 lose an element as well. Such a race makes the program undefined, and how the loss comes about has not been traced, so that it is
+/// permitted here but not asked for. There is no finding under sc, tso and pso.
 #[test]
-#[ignore = "the runtime reports accesses of its own while it records a race"]
 fn boost_queue_has_races_of_its_own() {
     for flags in [&[][..], &["-DFIXED"]] {
         let Some(program) = Program::new("boost_queue.cpp", flags, QUEUE) else { return };

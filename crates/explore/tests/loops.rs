@@ -3,7 +3,7 @@
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor};
 use fencepost_litmus::{LitmusProgram, LitmusTest};
-use fencepost_memory::graph::{Graph, Node, Place};
+use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, Model, ThreadId};
 use std::collections::BTreeSet;
 
@@ -21,10 +21,7 @@ struct Found {
 impl Visitor<LitmusProgram> for Found {
     fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
         self.executions += 1;
-        self.states.insert(program.state(|at| {
-            let place = (0..graph.places() as u32).map(Place).find(|p| graph.location(*p) == at);
-            place.map_or_else(|| program.initial(at), |p| graph.final_value(p))
-        }));
+        self.states.insert(program.state(|at| graph.final_value_at(at).unwrap_or_else(|| program.initial(at))));
         Flow::Continue(())
     }
     fn stuck(&mut self, _: &LitmusProgram, _: &Graph, stuck: Stuck) -> Flow {

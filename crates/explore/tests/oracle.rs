@@ -7,7 +7,7 @@ use common::{State, corpus, report};
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{Flow, Options, Stuck, Visitor, explore_parallel};
 use fencepost_litmus::LitmusProgram;
-use fencepost_memory::graph::{Graph, Node, Place};
+use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, Model, ThreadId};
 use std::collections::BTreeSet;
 
@@ -22,10 +22,7 @@ struct Collect {
 impl Visitor<LitmusProgram> for Collect {
     fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
         self.executions += 1;
-        self.states.insert(program.state(|at| {
-            let place = (0..graph.places() as u32).map(Place).find(|p| graph.location(*p) == at);
-            place.map_or_else(|| program.initial(at), |p| graph.final_value(p))
-        }));
+        self.states.insert(program.state(|at| graph.final_value_at(at).unwrap_or_else(|| program.initial(at))));
         Flow::Continue(())
     }
 

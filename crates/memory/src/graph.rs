@@ -306,6 +306,12 @@ impl Graph {
         self.written(place, *self.writes(place).last().expect("the initial write is always there"))
     }
 
+    /// The value of a location in the end; `None` if no access made it known.
+    pub fn final_value_at(&self, location: Location) -> Option<Value> {
+        let place = self.places.iter().position(|place| place.location == location)?;
+        Some(self.final_value(Place(place as u32)))
+    }
+
     /// What `write` put into `place`; the initial write holds another value in each place.
     #[inline]
     pub fn written(&self, place: Place, write: Node) -> Value {

@@ -4,6 +4,7 @@ use crate::compiler::prepare_runtime_directory;
 use crate::host::find_runtime;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The library itself.
@@ -37,12 +38,11 @@ fn install(directory: &Path, library: &[u8]) -> io::Result<()> {
         return prepare_runtime_directory(directory);
     }
     fs::create_dir_all(directory)?;
-    let partial = directory.join(format!(".{NAME}.{}", std::process::id()));
-    let mut file = fs::File::create(&partial)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(library)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&partial, &path)?;
+    // A temporary file is its owner's alone; a library is everybody's.
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))?;
+    file.persist(&path).map_err(|error| error.error)?;
     prepare_runtime_directory(directory)
 }
 

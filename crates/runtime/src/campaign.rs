@@ -125,7 +125,8 @@ extern "C" fn run_main() -> ! {
     let Campaign { main, arguments: (count, arguments, environment), .. } = *campaign();
     global::set_inside(false);
     // SAFETY: the call that libc would have made.
-    let status = unsafe { main(count, arguments, environment) };
+    let status =
+        unsafe { context::call(main as usize, count as usize, arguments as usize, environment as usize) } as c_int;
     ending::exit(status)
 }
 

@@ -37,6 +37,25 @@ pub unsafe extern "C" fn switch(save: *mut usize, to: usize) {
     )
 }
 
+/// Calls a function of the program. Nothing unwinds through this frame, for it has no unwind information: an exception that nobody catches finds the end of the
+/// stack here, and so the program is terminated as it would be by itself.
+///
+/// # Safety
+/// `function` takes up to three words and returns at most one.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call(function: usize, first: usize, second: usize, third: usize) -> usize {
+    naked_asm!(
+        "sub rsp, 8",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "call rax",
+        "add rsp, 8",
+        "ret",
+    )
+}
+
 /// Makes a context that runs `entry` on the stack that ends at `top`.
 ///
 /// # Safety

@@ -266,8 +266,8 @@ pub fn run() -> ! {
     control::started();
     global::set_inside(false);
     // SAFETY: what the program asked for.
-    let result = unsafe { start(argument as *mut c_void) };
-    end(result as usize)
+    let result = unsafe { context::call(start as usize, argument, 0, 0) };
+    end(result)
 }
 
 /// Ends the running thread with this result.

@@ -79,6 +79,14 @@ pub fn set_inside(on: bool) {
     MODE.store(if on { mode::IDLE } else { RUNNING.load(Ordering::Relaxed) }, Ordering::Relaxed);
 }
 
+/// Does something that may call functions which the runtime hides, and is as before afterwards.
+pub fn quietly<T>(act: impl FnOnce() -> T) -> T {
+    let before = MODE.swap(mode::IDLE, Ordering::Relaxed);
+    let result = act();
+    MODE.store(before, Ordering::Relaxed);
+    result
+}
+
 /// The next hook of the running thread has to look at all atomics first.
 pub fn suspect() {
     if kind() == mode::LANGUAGE {

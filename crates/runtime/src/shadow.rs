@@ -9,7 +9,7 @@
 //! cleared between executions. Where the accesses were made lies beside them in the same cache line. When all four slots are taken the new access replaces one, as in ThreadSanitizer: a race may then be missed in this
 //! execution; none is invented.
 
-use crate::global::Global;
+use crate::global::{self, Global};
 use crate::{fibers, results, sys};
 use fencepost_trace::VectorClock;
 
@@ -155,13 +155,13 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let other = kind_of(old);
         if old & FREED != 0 {
-            results::wild_access(address, earlier(line, i), kind, pc);
+            global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));
             continue;
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
         if !ordered && conflict {
-            results::race(address & !7, earlier(line, i), kind, pc);
+            global::quietly(|| results::race(address & !7, earlier(line, i), kind, pc));
         }
         // What comes after it and covers it can stand for it.
         let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);

@@ -51,6 +51,14 @@ fn is_rmw(flags: Flags) -> bool {
     flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES)
 }
 
+/// Is it before everything later in its thread, under tso and pso alike?
+fn orders_all_later(flags: Flags) -> bool {
+    flags.has(Flags::READ)
+        || is_rmw(flags)
+        || flags.has(Flags::WRITE.with(Flags::SC))
+        || flags.has(Flags::FENCE.with(Flags::SC))
+}
+
 /// acyclic(po ∪ rf ∪ mo ∪ rb)
 pub(super) fn sc(graph: &Graph, node: Node, search: &mut Search) {
     if let Some(next) = graph.next(node) {
@@ -73,11 +81,7 @@ fn push_all_later(graph: &Graph, data: &NodeData, search: &mut Search) {
 /// seq_cst store is followed by one.
 pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
     let data = graph.node(node);
-    let orders_all_later = data.flags.has(Flags::READ)
-        || is_rmw(data.flags)
-        || data.flags.has(Flags::WRITE.with(Flags::SC))
-        || data.flags.has(Flags::FENCE.with(Flags::SC));
-    if orders_all_later {
+    if orders_all_later(data.flags) {
         push_all_later(graph, data, search);
     } else if data.flags.has(Flags::WRITE) {
         // To the next write or barrier, each of which orders what comes after it.
@@ -97,11 +101,7 @@ pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
 pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
     let data = graph.node(node);
     // NOTE: an RMW is performed in memory at once, so that its write half is before whatever its read half is.
-    let orders_all_later = data.flags.has(Flags::READ)
-        || is_rmw(data.flags)
-        || data.flags.has(Flags::WRITE.with(Flags::SC))
-        || data.flags.has(Flags::FENCE.with(Flags::SC));
-    if orders_all_later {
+    if orders_all_later(data.flags) {
         push_all_later(graph, data, search);
     } else if data.flags.has(Flags::WRITE) || data.flags.has(Flags::FENCE.with(Flags::RELEASE)) {
         let fence = data.flags.has(Flags::FENCE);
