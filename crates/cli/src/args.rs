@@ -69,7 +69,7 @@ pub struct WorkArgs {
     /// Use so many cores [default: all]
     #[arg(long, short, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
     pub jobs: Option<u64>,
-    /// Cut an execution off after so many steps [default: 2000]
+    /// Cut an execution off after so many steps [default: 2000 for litmus tests; for programs 1000000, check 10000]
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "Work and limits")]
     pub max_steps: Option<u64>,
 }
@@ -93,7 +93,7 @@ impl WorkArgs {
 /// What a campaign on one target takes.
 #[derive(Args, Clone, Debug)]
 pub struct CampaignArgs {
-    /// A .litmus file
+    /// An executable built with -fsanitize=thread or `fencepost cc`, a .c, .cc, .cpp or .rs file, or a .litmus file
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
     /// Arguments for the target
@@ -113,7 +113,7 @@ pub struct CampaignArgs {
     /// Where findings and their executions are written, if there are any
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
-    /// Give an execution up after so long; a litmus test needs none, --max-steps ends it
+    /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
 }

@@ -16,8 +16,9 @@ const EXECUTIONS: u64 = 10_000;
 
 /// Run many executions of a program, each choice at random, and report what goes wrong.
 ///
-/// For a litmus test that is: a final state that `exists` asks for or that `~exists` or `forall` forbids, a data race
-/// (under c11), a failure. Without --executions and --time 10,000 executions are run.
+/// For a program that is: a failed assertion, an abort, a crash, a panic, a deadlock, a data race (under c11), misuse of the heap, an exit status
+/// other than 0. For a litmus test: a final state that `exists` asks for or that `~exists` or `forall` forbids, a data
+/// race (under c11), a failure. Without --executions and --time 10,000 executions are run.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
