@@ -157,6 +157,9 @@ fn word(kind: Kind) -> &'static str {
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
 pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+    if explore::ignores_race() {
+        return;
+    }
     if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
         return;
     }
