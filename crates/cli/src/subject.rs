@@ -3,7 +3,7 @@
 use fencepost_engine::Threads;
 use fencepost_litmus::ast::{Prop, Symbol};
 use fencepost_litmus::{Int, LitmusProgram, LitmusTest, Quantifier};
-use fencepost_memory::graph::{Graph, Place};
+use fencepost_memory::graph::Graph;
 use fencepost_report as report;
 use fencepost_report::{ConditionText, Describe, statement_at};
 use fencepost_trace::{Label, Location, ThreadId, Trace, Value};
@@ -72,10 +72,7 @@ impl Subject {
 
     /// The final state of a complete graph.
     pub fn state_of_graph(program: &LitmusProgram, graph: &Graph) -> State {
-        program.state(|at| {
-            let place = (0..graph.places() as u32).map(Place).find(|place| graph.location(*place) == at);
-            place.map_or_else(|| program.initial(at), |place| graph.final_value(place))
-        })
+        program.state(|at| graph.final_value_at(at).unwrap_or_else(|| program.initial(at)))
     }
 
     fn location_at(&self, at: Location) -> Option<&(String, Int)> {

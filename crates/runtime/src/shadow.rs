@@ -161,7 +161,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
         if !ordered && conflict {
-            global::quietly(|| results::race(address & !7, earlier(line, i), kind, pc));
+            global::quietly(|| results::race(address, earlier(line, i), kind, pc));
         }
         // What comes after it and covers it can stand for it.
         let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);

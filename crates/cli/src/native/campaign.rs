@@ -143,7 +143,7 @@ fn finish(
     started: Instant,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
-    let words = Words::new(None);
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
     for (i, found) in results.found.iter().enumerate() {
         let mut finding = finding(i as u32 + 1, found, &words);
@@ -215,7 +215,7 @@ fn finding(id: u32, found: &Found, words: &Words) -> Finding {
     Finding {
         id,
         kind: report.kind,
-        message: report.message.clone(),
+        message: words.named(&report.message),
         count: found.count,
         first_execution: found.first_execution + 1,
         severity: Severity::Harmful,

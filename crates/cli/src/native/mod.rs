@@ -47,8 +47,8 @@ impl Program {
         let mut compiled = None;
         let executable = if source {
             let place = tempfile::tempdir().map_err(|cause| Error::Write { path: std::env::temp_dir(), cause })?;
-            let executable = compile_single(path, place.path(), &directory)
-                .map_err(|error| Error::target(path.display(), error.to_string()))?;
+            let executable =
+                compile_single(path, place.path(), &directory).map_err(|error| Error::Refused(error.to_string()))?;
             compiled = Some(place);
             executable
         } else {

@@ -71,6 +71,15 @@ impl Describe for Words {
 }
 
 impl Words {
+    /// A message that ends with an address in parentheses, with the name of the variable there instead.
+    pub fn named(&self, message: &str) -> String {
+        let address = |rest: &str| u64::from_str_radix(rest.strip_suffix(')')?, 16).ok();
+        match message.rsplit_once("(0x").and_then(|(before, rest)| Some((before, address(rest)?))) {
+            Some((before, address)) => format!("{before}({})", self.address(address)),
+            None => message.to_owned(),
+        }
+    }
+
     fn address(&self, address: u64) -> String {
         let named = self.module.as_ref().and_then(|(module, base)| {
             self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
