@@ -389,6 +389,11 @@ pub fn has_buffers() -> bool {
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
 }
 
+/// May a load read an old value?
+pub fn has_old_loads() -> bool {
+    matches!(control().engine, Engine::Pslo(_))
+}
+
 /// What a thread would read now.
 pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
