@@ -441,6 +441,15 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
+    /// `thread` has read the newest value of a known location, acquiring, in code that submits nothing: performed at once, without a choice.
+    pub fn acquire(&mut self, thread: ThreadId, at: Location) {
+        let order = LoadOrder::Acquire;
+        self.sources.clear();
+        self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
+        let newest = self.sources.last().copied();
+        self.perform(thread, &Step::Load { at, order, failed_rmw: false }, newest);
+    }
+
     /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.
     pub fn overwrite(&mut self, thread: ThreadId, at: Location, value: Value, label: u32) {
         self.threads[thread.index()].label = label;

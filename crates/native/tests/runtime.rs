@@ -296,7 +296,7 @@ fn rust_programs_run() {
     let mut sb = campaign("standard_library.rs", Model::C11, 2_000);
     sb.arguments = vec!["store_buffering".to_owned()];
     assert_eq!(statuses(&run(&sb)), [0, 1, 2, 3].into());
-    for what in ["condvar", "channel", "scope", "sleep"] {
+    for what in ["condvar", "channel", "scope", "sleep", "once"] {
         for model in Model::ALL {
             let mut campaign = campaign("standard_library.rs", model, 500);
             campaign.arguments = vec![what.to_owned()];

@@ -7,7 +7,7 @@ use fencepost_engine::{Execution, Follow, Next, Random};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
     Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
-    Value,
+    Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -50,6 +50,12 @@ struct Control {
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize, usize)>,
+    /// Does the program use atomics in code without instrumentation, too?
+    is_opaque: bool,
+    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
+    intruded: Vec<Location>,
+    /// Under c11: for each thread where its last atomic operations were.
+    recent: Vec<[u64; 4]>,
 }
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
@@ -80,6 +86,9 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
+        is_opaque: modules::has_rust(),
+        intruded: Vec::new(),
+        recent: Vec::new(),
     });
 }
 
@@ -89,6 +98,8 @@ pub fn begin(strategy: Strategy, max_steps: u64) {
     control.strategy = strategy;
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     control.busy = 0;
     hooks::access::calm();
     view::reset();
@@ -101,6 +112,8 @@ pub fn begin_exploring() {
     let control = control();
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     hooks::access::calm();
     view::reset();
 }
@@ -198,6 +211,9 @@ pub fn notice(at: Location) {
             {
                 *known = found;
                 execution.intrude(me, at, found);
+                if !control.intruded.contains(&at) {
+                    control.intruded.push(at);
+                }
             }
         }
         engine => each!(engine, e => {
@@ -207,6 +223,13 @@ pub fn notice(at: Location) {
             }
         }),
     }
+}
+
+/// The running thread has made this store, and it counts at once: nobody goes first.
+pub fn overwrite(at: Location, value: Value) {
+    let me = fibers::current();
+    let label = modules::label(fibers::me().pc);
+    each!(&mut control().engine, e => e.overwrite(me, at, value, label));
 }
 
 /// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
@@ -339,6 +362,10 @@ pub fn set_memory(at: Location, value: Value) {
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     tell_writes();
+    if control().is_opaque {
+        notice_all();
+        remember(at.address);
+    }
     notice(at);
     if explore::is_on() && !control().atomics.contains_key(&at.address) {
         explore::first_access(at, memory(at));
@@ -349,6 +376,43 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     }
     control().atomics.insert(at.address, (at.size, memory(at)));
     reply
+}
+
+/// The running thread makes an atomic operation here.
+fn remember(address: u64) {
+    let recent = &mut control().recent;
+    let me = fibers::current().index();
+    if recent.len() <= me {
+        recent.resize(me + 1, [0; 4]);
+    }
+    if recent[me][0] != address {
+        recent[me].rotate_right(1);
+        recent[me][0] = address;
+    }
+}
+
+/// c11: a race is about to be reported. If code without instrumentation writes to an atomic that the running thread has just been using, it may also have
+/// read it on the thread's behalf, and what is known to it then is known to the thread. Has that changed anything?
+#[cold]
+pub fn catch_up() -> bool {
+    let control = control();
+    if explore::is_on() || !control.is_opaque {
+        return false;
+    }
+    let me = fibers::current();
+    let Engine::C11(execution) = &mut control.engine else { return false };
+    let Some(recent) = control.recent.get(me.index()) else { return false };
+    let known = |clock: Option<&VectorClock>| {
+        let others = |(thread, time): (usize, &u32)| if thread == me.index() { 0 } else { u64::from(*time) };
+        clock.map_or(0, |clock| clock.slots().iter().enumerate().map(others).sum())
+    };
+    let before: u64 = known(execution.clock(me));
+    for at in control.intruded.iter().filter(|at| recent.contains(&at.address)) {
+        execution.acquire(me, *at);
+    }
+    let after = known(execution.clock(me));
+    tick();
+    after > before
 }
 
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
@@ -389,11 +453,6 @@ pub fn has_buffers() -> bool {
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
 }
 
-/// May a load read an old value?
-pub fn has_old_loads() -> bool {
-    matches!(control().engine, Engine::Pslo(_))
-}
-
 /// What a thread would read now.
 pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
@@ -416,10 +475,10 @@ pub fn events(from: u32, see: &mut See<'_>) -> u32 {
 
 /// This memory goes away: what happened there must not be looked at again.
 pub fn forget(address: usize, length: usize) {
-    if global::kind() == mode::HARDWARE {
-        view::drain();
-    }
     let range = address as u64..(address + length) as u64;
+    if global::kind() == mode::HARDWARE {
+        view::forget(range.clone());
+    }
     control().atomics.retain(|at, _| !range.contains(at));
 }
 
