@@ -22,9 +22,10 @@
 #define CONSUME memory_order_relaxed
 #endif
 
-#define ITEMS 6
-#define THIEVES 2
-#define SHARE 2 /* what each of them wants */
+#define ITEMS 12
+#define FIRST 4 /* so many are there before the thieves come, and fill the buffer */
+#define THIEVES 3
+#define SHARE 4 /* what each of them wants */
 #define EMPTY (-1)
 #define ABORT (-2)
 
@@ -105,12 +106,18 @@ static void *thief(void *loot) {
     return NULL;
 }
 
+static void *owner(void *unused) {
+    for (int item = FIRST + 1; item <= ITEMS; item++) push(item);
+    return unused;
+}
+
 int main(void) {
-    pthread_t threads[THIEVES];
-    atomic_store_explicit(&current, new_buffer(1), memory_order_relaxed);
+    pthread_t threads[THIEVES + 1];
+    atomic_store_explicit(&current, new_buffer(FIRST), memory_order_relaxed);
+    for (int item = 1; item <= FIRST; item++) push(item);
+    pthread_create(&threads[THIEVES], NULL, owner, NULL);
     for (int i = 0; i < THIEVES; i++) pthread_create(&threads[i], NULL, thief, stolen[i]);
-    for (int item = 1; item <= ITEMS; item++) push(item);
-    for (int i = 0; i < THIEVES; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i <= THIEVES; i++) pthread_join(threads[i], NULL);
     for (int item; (item = take()) >= 0;) times_seen[item]++;
     for (int i = 0; i < THIEVES; i++)
         for (int j = 0; j < SHARE; j++) times_seen[stolen[i][j]]++;

@@ -47,6 +47,7 @@ static void *reader_and_writer(void *unused) {
     int seen = shared;
     read_unlock();
     write_lock();
+    sched_yield(); /* lets the other one come while the lock is held */
     shared = seen + 1;
     write_unlock();
     return unused;

@@ -7,6 +7,7 @@
    Fix (-DFIXED): the load acquires.
    Fencepost says: data race on `shared`. */
 #include <atomic>
+#include <cassert>
 #include <thread>
 
 #ifdef FIXED
@@ -46,30 +47,34 @@ public:
 };
 
 static McsLock mcs;
-static int shared;
+static int shared, seen[2];
 
-static void writes_then_reads() {
-    Node node;
+static void write(Node &node) {
     mcs.lock(node);
+    std::this_thread::yield(); // lets the other one come while the lock is held
     shared = 17;
-    mcs.unlock(node);
-    mcs.lock(node);
-    [[maybe_unused]] volatile int seen = shared;
     mcs.unlock(node);
 }
 
-static void reads_then_writes() {
-    Node node;
+static void read(Node &node, int me) {
     mcs.lock(node);
-    [[maybe_unused]] volatile int seen = shared;
-    mcs.unlock(node);
-    mcs.lock(node);
-    shared = 18;
+    std::this_thread::yield();
+    seen[me] = shared;
     mcs.unlock(node);
 }
 
 int main() {
-    std::thread first(writes_then_reads), second(reads_then_writes);
+    std::thread first([] {
+        Node node;
+        write(node);
+        read(node, 0);
+    });
+    std::thread second([] {
+        Node node;
+        read(node, 1);
+        write(node);
+    });
     first.join();
     second.join();
+    assert(seen[0] == 17 && (seen[1] == 0 || seen[1] == 17));
 }

@@ -4,7 +4,7 @@
    Bug: the top is a bare name of a node. A thread reads top A and its successor B; meanwhile others pop A, pop B and push A again: the
    exchange finds A at the top and succeeds, and B, which somebody owns, is in the stack.
    Fix (-DFIXED): the top carries a count that every operation increments, so that the exchange fails.
-   Fencepost says: data race on a node that two threads own, or an assertion that a node is there twice. */
+   Fencepost says: the assertion that every node is there once fails. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 #endif
 
 #define NODES 3
-#define THREADS 2
+#define THREADS 3
 
 /* The top of the stack in one word: the number of a node, 0 for none, and the count. */
 static uint64_t word(uint32_t node, uint32_t count) { return (uint64_t)count << 32 | node; }
