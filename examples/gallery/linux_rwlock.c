@@ -44,10 +44,11 @@ static void write_unlock(void) { atomic_fetch_add_explicit(&lock, BIAS, memory_o
 
 static void *reader_and_writer(void *unused) {
     read_lock();
+    sched_yield(); /* lets the other one come while the lock is held */
     int seen = shared;
     read_unlock();
     write_lock();
-    sched_yield(); /* lets the other one come while the lock is held */
+    sched_yield();
     shared = seen + 1;
     write_unlock();
     return unused;
