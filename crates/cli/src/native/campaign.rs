@@ -130,6 +130,7 @@ fn stop_at_first(results: &mut Results) {
     results.found.retain(|found| found.first_execution == first);
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    results.failing = 1;
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -182,6 +183,7 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
+        failing_executions: results.failing,
         states: results.statuses.len() as u64,
         seconds: started.elapsed().as_secs_f64(),
         findings,
