@@ -45,6 +45,8 @@ pub struct Tally {
     pub blocked: u64,
     /// Of `executions`, those in which the program failed.
     pub failed: u64,
+    /// Of both, those in which something was found.
+    pub failing: u64,
     /// Did a limit keep some from being explored?
     pub limited: bool,
     /// How many end in each final state.
@@ -60,6 +62,7 @@ impl Tally {
         self.executions += other.executions;
         self.blocked += other.blocked;
         self.failed += other.failed;
+        self.failing += other.failing;
         self.limited |= other.limited;
         for (state, count) in other.states {
             *self.states.entry(state).or_default() += count;
@@ -115,12 +118,14 @@ pub struct Collector<'a> {
     budget: Budget,
     /// How many executions came before these.
     before: u64,
+    /// The last execution in which something was found.
+    failing: u64,
     pub tally: Tally,
 }
 
 impl<'a> Collector<'a> {
     pub fn new(subject: &'a Subject, watch: Watch, budget: Budget) -> Self {
-        Collector { subject, watch, budget, before: 0, tally: Tally::default() }
+        Collector { subject, watch, budget, before: 0, failing: 0, tally: Tally::default() }
     }
 
     /// A part of a campaign: executions after the first so many.
@@ -237,12 +242,16 @@ impl<'a> Collector<'a> {
     }
 
     fn found(&mut self, key: Key, message: String, again: impl FnOnce() -> StrategySpec) -> Flow {
+        let execution = self.before + self.tally.executions + self.tally.blocked;
+        if self.failing != execution {
+            self.failing = execution;
+            self.tally.failing += 1;
+        }
         match self.tally.findings.iter_mut().find(|known| known.key == key) {
             Some(known) => known.count += 1,
             None => {
-                let first = self.before + self.tally.executions + self.tally.blocked;
                 let plan = self.watch.plan(again());
-                self.tally.findings.push(Found { key, message, count: 1, first, plan });
+                self.tally.findings.push(Found { key, message, count: 1, first: execution, plan });
             }
         }
         if self.watch.stop == Stop::AtFinding { Flow::Break(()) } else { Flow::Continue(()) }

@@ -106,6 +106,8 @@ pub struct Header {
     pub current: AtomicU64,
     /// How many executions have ended.
     pub done: AtomicU64,
+    /// In how many of them something was found.
+    pub failing: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.

@@ -77,6 +77,8 @@ pub struct Found {
 pub struct Results {
     /// How many executions there were.
     pub executions: u64,
+    /// In how many of them something was found.
+    pub failing: u64,
     /// How many steps they took.
     pub steps: u64,
     /// How they ended.
@@ -275,6 +277,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result
 impl Results {
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
+        self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
         let how = match status.signal() {
             Some(signal) => format!("signal {signal}"),
@@ -313,6 +316,7 @@ fn name(end: End) -> &'static str {
 /// Puts what two workers, or two campaigns, found together.
 pub fn merge(into: &mut Results, other: Results) {
     into.executions += other.executions;
+    into.failing += other.failing;
     into.seconds += other.seconds;
     into.steps += other.steps;
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
@@ -369,6 +373,7 @@ impl Mailbox {
         let mut part = Results::default();
         let header = self.header();
         part.executions = header.done.load(Ordering::Acquire);
+        part.failing = header.failing.load(Ordering::Acquire);
         part.steps = header.steps.load(Ordering::Acquire);
         for end in End::ALL {
             let n = header.ended[end as usize].load(Ordering::Acquire);

@@ -79,6 +79,8 @@ pub struct RunReport {
     pub executions: u64,
     /// How many were cut off by a limit or in an endless loop.
     pub blocked: u64,
+    /// In how many something was found.
+    pub failing_executions: u64,
     /// How many different final states were seen.
     pub states: u64,
     /// Which reads read from which stores, of a random campaign.

@@ -244,6 +244,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         complete: false,
         executions: 10_000,
         blocked: 3,
+        failing_executions: findings.iter().map(|f| f.count).sum(),
         states: 4,
         coverage: None,
         seconds: 0.41,

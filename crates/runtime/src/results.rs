@@ -262,6 +262,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
             sys::truncate(file);
         }
     }
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     any
 }
@@ -310,6 +311,7 @@ fn signal_name(signal: i32) -> &'static str {
 pub fn died(status: i32) {
     let Some(header) = header() else { return };
     header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+    header.failing.fetch_add(1, Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     let execution = results().execution;
     let fingerprint = hash(("died", status));

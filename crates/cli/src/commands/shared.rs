@@ -62,6 +62,7 @@ impl Campaign<'_> {
             // none of the program's.
             executions: if complete.is_none() { tally.executions + tally.blocked } else { tally.executions },
             blocked: tally.blocked,
+            failing_executions: tally.failing,
             states: tally.states.len() as u64,
             coverage: complete
                 .is_none()

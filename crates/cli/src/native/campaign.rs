@@ -136,6 +136,7 @@ fn stop_at_first(results: &mut Results) {
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
     results.pairs.retain(|_, execution| *execution <= first);
+    results.failing = 1;
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -188,6 +189,7 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
+        failing_executions: results.failing,
         states: results.statuses.len() as u64,
         coverage: outcome.complete.is_none().then(|| seen(&results.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
