@@ -10,7 +10,7 @@ use fencepost_explore::graph::{Flow, Stuck, Visitor, steps_of};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{
-    EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Pair, Plan, StrategySpec, ThreadId, Trace,
 };
 use rustc_hash::FxHashMap;
 
@@ -52,6 +52,8 @@ pub struct Tally {
     /// How many end in each final state.
     pub states: FxHashMap<State, u64>,
     pub findings: Vec<Found>,
+    /// Which reads read from which stores, each with the first execution in which it was seen, counted from 0.
+    pub pairs: FxHashMap<Pair, u64>,
 }
 
 impl Tally {
@@ -64,6 +66,9 @@ impl Tally {
         self.limited |= other.limited;
         for (state, count) in other.states {
             *self.states.entry(state).or_default() += count;
+        }
+        for (pair, first) in other.pairs {
+            self.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
         }
         for found in other.findings {
             match self.findings.iter_mut().find(|known| known.key == found.key) {

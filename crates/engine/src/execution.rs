@@ -241,6 +241,24 @@ impl<M: Machine> Execution<M> {
         choice
     }
 
+    /// What a thread's access reads.
+    fn choose_read(&mut self, thread: ThreadId, access: &Access, strategy: &mut impl Strategy) -> usize {
+        let label = self.threads[thread.index()].label;
+        let records = &self.records;
+        let origin = |store: EventId| match store.index().checked_sub(1).and_then(|i| records.get(i)) {
+            Some(record) => (record.thread, record.label.wrapping_add(1)),
+            None => (ThreadId(u32::MAX), 0),
+        };
+        let mut choice = 0;
+        if self.sources.len() > 1 {
+            choice = strategy.source_of(thread, access, label, &self.sources, &origin) % self.sources.len();
+            self.choices.push(choice as u32);
+        }
+        let store = self.sources[choice].event;
+        strategy.has_read(thread, label, || origin(store));
+        choice
+    }
+
     fn choose_variant(&mut self, thread: ThreadId, ways: u32, strategy: &mut impl Strategy) -> u32 {
         if ways == 1 {
             return 0;
@@ -308,7 +326,7 @@ impl<M: Machine> Execution<M> {
             }
             _ => {
                 self.find_sources(thread, &access, initial);
-                let choice = self.choose_source(thread, strategy);
+                let choice = self.choose_read(thread, &access, strategy);
                 let source = self.sources[choice];
                 let variant = match access {
                     Access::CompareExchange { .. } => u32::from(choice < self.failing),

@@ -17,16 +17,17 @@ mod request;
 mod table;
 
 pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Request, Restart, execution_seed};
+pub use request::{Answers, Request, Restart};
 pub use table::{Slot, Table};
 
+use fencepost_trace::Coverage;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;
@@ -117,6 +118,8 @@ pub struct Header {
     pub statuses: [AtomicU64; 256],
     /// Findings and outputs that were met, with their counts.
     pub table: Table,
+    /// Which reads read from which stores.
+    pub coverage: Coverage,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

@@ -1,6 +1,6 @@
 //! What the host asks for.
 
-use fencepost_trace::{GraphStep, Model};
+use fencepost_trace::{GraphStep, Model, Sampling};
 use serde::{Deserialize, Serialize};
 
 /// A piece of a campaign: so many executions of one program.
@@ -34,10 +34,20 @@ pub struct Request {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answers", rename_all = "snake_case")]
 pub enum Answers {
-    /// A generator whose seed is [`execution_seed`].
+    /// A generator, as a sampling says.
     Random {
-        /// The seed of the campaign.
+        /// The seed of the campaign; that of an execution is [`execution_seed`](fencepost_trace::execution_seed).
         seed: u64,
+        /// How they are drawn.
+        #[serde(default)]
+        sampling: Sampling,
+    },
+    /// The same, for one execution of which everything is decided.
+    Drawn {
+        /// The seed of the execution.
+        seed: u64,
+        /// How its answers are drawn.
+        sampling: Sampling,
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
     Explore,
@@ -61,23 +71,4 @@ pub enum Restart {
     InPlace,
     /// Each execution runs in a child process.
     Fork,
-}
-
-/// The seed of the execution of this number. It depends on nothing else, so that it does not matter which worker runs it.
-///
-/// ```
-/// use fencepost_mailbox::execution_seed;
-/// assert_ne!(execution_seed(1, 0), execution_seed(1, 1));
-/// assert_ne!(execution_seed(1, 1), execution_seed(2, 0));
-/// ```
-pub fn execution_seed(seed: u64, execution: u64) -> u64 {
-    // The finaliser of SplitMix64 on both, so that neighbours have nothing in common.
-    mix(mix(seed).wrapping_add(execution))
-}
-
-fn mix(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

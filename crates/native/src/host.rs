@@ -8,7 +8,7 @@ use fencepost_mailbox::{
     Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
     state,
 };
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
 use std::io;
@@ -45,7 +45,7 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1 },
+                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
@@ -93,6 +93,8 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Which reads read from which stores, each with the first execution in which it was seen.
+    pub pairs: BTreeMap<Pair, u64>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
@@ -131,9 +133,11 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
+    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
     let pieces = (0..jobs).map(|i| {
-        let first = (i * share).min(campaign.request.count);
+        let first = i.saturating_mul(share).min(campaign.request.count);
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
@@ -319,6 +323,9 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    for (pair, first) in other.pairs {
+        into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
+    }
     into.notes.extend(other.notes);
     into.explored = other.explored.or(into.explored);
     for found in other.found {
@@ -380,6 +387,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.pairs.extend(header.coverage.pairs());
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()

@@ -114,7 +114,7 @@ fn the_same_seed_gives_the_same_executions() {
         let again = run(&once);
         let spread = run(&Campaign { jobs: 3, ..once.clone() });
         let mut other_seed = once.clone();
-        other_seed.request.answers = Answers::Random { seed: 2 };
+        other_seed.request.answers = Answers::Random { seed: 2, sampling: Sampling::default() };
         for same in [&again, &spread] {
             assert_eq!(first.statuses, same.statuses);
             assert_eq!(first.steps, same.steps);

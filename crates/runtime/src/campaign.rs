@@ -6,9 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
-use control::Strategy;
-use fencepost_engine::{Follow, Random};
-use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
+use fencepost_engine::Sampler;
+use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -154,20 +153,25 @@ extern "C" fn run() -> ! {
     sys::exit(0)
 }
 
-fn strategy(execution: u64, request: &Request) -> Strategy {
+fn answers(execution: u64, request: &Request) -> control::Answers {
     match &request.answers {
-        Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Random { seed, sampling } => {
+            let Some(header) = results::header() else { ending::internal("no mailbox") };
+            let (seed, sampling) = Sampler::plan(*seed, sampling, execution, &header.coverage);
+            control::Answers::Random { seed, sampling }
+        }
+        Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
-            Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
+            Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
             _ => ending::internal("the request has changed"),
         },
     }
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::begin(strategy(execution, request), request.max_steps);
+    control::begin(&answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();

@@ -1,13 +1,13 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
+use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, view};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Next, Random};
+use fencepost_engine::{Execution, Follow, Next, Sampler};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
-    Value, VectorClock,
+    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size, StoreOrder,
+    ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -33,12 +33,19 @@ macro_rules! each {
 }
 
 /// Who answers the choices.
-pub enum Strategy {
-    Random(Random),
+enum Strategy {
+    Random(Sampler<'static>),
     Follow(Follow<'static>),
 }
 
+/// Who shall answer the choices of an execution.
+pub enum Answers {
+    Random { seed: u64, sampling: Sampling },
+    Follow(&'static [u32]),
+}
+
 struct Control {
+    model: Model,
     engine: Engine,
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
@@ -80,8 +87,9 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
         Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
     };
     *CONTROL.get() = Some(Control {
+        model,
         engine,
-        strategy: Strategy::Random(Random::new(0)),
+        strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
         buffer,
         atomics: BTreeMap::new(),
@@ -93,9 +101,16 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
 }
 
 /// A new execution: the main thread, about to run.
-pub fn begin(strategy: Strategy, max_steps: u64) {
+pub fn begin(answers: &Answers, max_steps: u64) {
     let control = control();
-    control.strategy = strategy;
+    match (&mut control.strategy, answers) {
+        (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
+        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
+        (strategy, Answers::Random { seed, sampling }) => {
+            let coverage = results::header().map(|header| &header.coverage);
+            *strategy = Strategy::Random(Sampler::new(control.model, *seed, sampling, coverage));
+        }
+    }
     control.atomics.clear();
     control.written.clear();
     control.intruded.clear();
@@ -287,7 +302,7 @@ fn next() -> Next {
     loop {
         let initial = &mut initial_value;
         let next = each!(&mut control.engine, e => match &mut control.strategy {
-            Strategy::Random(random) => e.advance(random, initial),
+            Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
         });
         if !matches!(next, Next::End(Outcome::Deadlock { .. })) {

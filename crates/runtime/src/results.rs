@@ -213,6 +213,7 @@ pub fn any_found() -> bool {
 pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
+    header.coverage.end(control::steps());
     header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);

@@ -9,16 +9,18 @@ use crate::screen::Screen;
 use fencepost_mailbox::{Answers, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Verdict};
+use fencepost_report::{Order, RunReport, Seen, Verdict};
 use fencepost_trace::{
-    Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace,
+    BLOCK, Failure, Finding, FindingKind, Limits, Model, Outcome, Pair, Plan, Sampling, Severity, StrategySpec,
+    ThreadId, Trace,
 };
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
 const EXECUTIONS: u64 = 10_000;
 /// With a limit of time alone, the work is given out in pieces of so many.
-const PIECE: u64 = 10_000;
+const PIECE: u64 = 157 * BLOCK;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
@@ -42,6 +44,7 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
 pub fn test(
     program: &Program,
     args: &CampaignArgs,
+    sampling: Sampling,
     buffer: Option<u32>,
     restart: Restart,
     screen: &mut Screen,
@@ -49,9 +52,10 @@ pub fn test(
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
-    let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Random { seed: args.seed, sampling };
+    let plan = Plan { model: args.model, buffer, strategy, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
-    campaign.request.answers = Answers::Random { seed: args.seed };
+    campaign.request.answers = Answers::Random { seed: args.seed, sampling };
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
     let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
@@ -73,7 +77,8 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
-    let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Follow { choices: Vec::new() };
+    let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
@@ -130,6 +135,7 @@ fn stop_at_first(results: &mut Results) {
     results.found.retain(|found| found.first_execution == first);
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    results.pairs.retain(|_, execution| *execution <= first);
     results.failing = 1;
 }
 
@@ -185,6 +191,7 @@ fn finish(
         blocked: outcome.blocked,
         failing_executions: results.failing,
         states: results.statuses.len() as u64,
+        coverage: outcome.complete.is_none().then(|| seen(&results.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
         findings,
     };
@@ -202,6 +209,11 @@ fn finish(
         (None, Verdict::Incomplete) => Ok(Status::Incomplete),
         (None, Verdict::Pass) => Ok(Status::Clean),
     }
+}
+
+/// What has been seen.
+fn seen(pairs: &BTreeMap<Pair, u64>, executions: u64) -> Seen {
+    Seen::new(pairs.values().copied(), executions)
 }
 
 /// What leads to the finding again.
@@ -269,7 +281,9 @@ impl Again {
         let (order, answers) = match strategy {
             StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
             StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
+            StrategySpec::Random { seed, sampling } => {
+                (Order::Executed, Answers::Drawn { seed: *seed, sampling: *sampling })
+            }
         };
         let mut results = host::replay(campaign, answers)?;
         let again = results.traces.pop().and_then(|record| match record {
