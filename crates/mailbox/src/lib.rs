@@ -16,8 +16,8 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Request, Restart, execution_seed};
+pub use record::{Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack};
+pub use request::{Answers, Request, Restart, Volatile, execution_seed};
 pub use table::{Slot, Table};
 
 use std::sync::atomic::{AtomicU32, AtomicU64};

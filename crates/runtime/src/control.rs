@@ -351,6 +351,12 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     reply
 }
 
+/// c11: the running thread is about to store there as if atomically: the engine hears of all that it has done before.
+pub fn prepare(at: Location) {
+    tell_writes();
+    notice(at);
+}
+
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
 pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
@@ -358,6 +364,7 @@ pub fn wrote(address: usize, length: usize, pc: usize) {
 
 /// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
 fn tell_writes() {
+    hooks::volatile::settle();
     if control().written.is_empty() {
         return;
     }

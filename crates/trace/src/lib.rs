@@ -27,7 +27,7 @@ mod value;
 
 pub use clock::VectorClock;
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
-pub use finding::{Failure, Finding, FindingKind, FindingLabel, Severity};
+pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};

@@ -65,6 +65,7 @@ impl Campaign<'_> {
             states: tally.states.len() as u64,
             seconds: self.started.elapsed().as_secs_f64(),
             findings,
+            suppressed: 0,
         };
         if verdict == Verdict::Fail && problem.is_none() {
             problem = write_whole(&self.args.out.join("run.json"), report.to_json().as_bytes()).err();
@@ -115,6 +116,9 @@ fn finding(id: u32, found: &Found) -> Finding {
         first_execution: found.first,
         severity: Severity::Harmful,
         labels: found.key.labels.clone(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: None,
     }
 }
