@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
         let known = second.up_to().checked_sub(1).and_then(|i| events.get(i)).map_or(0, |event| seen(event));
         let source = (known as usize).checked_sub(1).and_then(|i| self.threads[first.thread as usize].get(i));
         let Some(source) = source else {
-            return format!("nothing that thread {} did happens before it", first.thread);
+            return format!("thread {} had synchronised with nothing that thread {} did", second.thread, first.thread);
         };
         let by = events.iter().find(|event| seen(event) >= known);
         let by = by.map(|event| self.what(event)).filter(|what| what != "start");
