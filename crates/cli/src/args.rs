@@ -9,6 +9,7 @@ use crate::limits::LITMUS_LIMITS;
 use crate::screen;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
+use fencepost_mailbox::Volatile;
 use fencepost_trace::{Limits, Model, Sampling, Scheduler};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -116,6 +117,26 @@ pub struct CampaignArgs {
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
+    /// What volatile accesses of a native program are under c11: relaxed (atomics), acqrel (acquire and release atomics),
+    /// plain [default: relaxed]
+    #[arg(long, value_name = "WHAT", value_parser = volatile)]
+    pub volatile: Option<Volatile>,
+    /// Findings in a native program that are not to be reported: a file of rules as ThreadSanitizer's (race:PATTERN,
+    /// race_top:, deadlock:, called_from_lib:)
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
+}
+
+impl CampaignArgs {
+    /// Complains about options that a litmus test has no use for.
+    pub fn for_litmus(&self) -> Result<(), Error> {
+        let option = match (&self.volatile, &self.suppressions) {
+            (Some(_), _) => "--volatile",
+            (_, Some(_)) => "--suppressions",
+            _ => return Ok(()),
+        };
+        Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", self.target.display())))
+    }
 }
 
 /// How choices are drawn.
@@ -162,6 +183,16 @@ impl FromStr for ModelList {
             }
         }
         Ok(ModelList(models))
+    }
+}
+
+/// What a volatile access is.
+fn volatile(text: &str) -> Result<Volatile, String> {
+    match text {
+        "relaxed" => Ok(Volatile::Relaxed),
+        "acqrel" => Ok(Volatile::AcqRel),
+        "plain" => Ok(Volatile::Plain),
+        _ => Err("expected relaxed, acqrel or plain".to_owned()),
     }
 }
 

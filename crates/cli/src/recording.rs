@@ -4,7 +4,7 @@ use crate::digest;
 use crate::error::Error;
 use crate::native::Program;
 use crate::witness::Witness;
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{Restart, Volatile};
 use fencepost_trace::{Finding, Plan};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -46,6 +46,9 @@ pub struct Native {
     pub arguments: Vec<String>,
     /// How it was put back to its beginning.
     pub restart: Restart,
+    /// What its volatile accesses were.
+    #[serde(default)]
+    pub volatile: Volatile,
 }
 
 impl Recording {
@@ -68,7 +71,7 @@ impl Recording {
         command: &str,
         program: &Program,
         plan: Plan,
-        restart: Restart,
+        (restart, volatile): (Restart, Volatile),
         trace_digest: String,
         finding: &Finding,
     ) -> Recording {
@@ -80,7 +83,7 @@ impl Recording {
             target_digest: program.digest.clone(),
             plan,
             trace_digest,
-            native: Some(Native { arguments: program.arguments.clone(), restart }),
+            native: Some(Native { arguments: program.arguments.clone(), restart, volatile }),
             finding: Some(finding.clone()),
         }
     }

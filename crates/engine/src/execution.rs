@@ -7,7 +7,7 @@
 
 use crate::effect::{Effect, effect, variants};
 use crate::lowering::{Lowering, Stage};
-use crate::races::{Race, RaceDetector};
+use crate::races::{Race, RaceDetector, Watched};
 use crate::strategy::{Actor, Pending, Strategy, What};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
@@ -66,6 +66,7 @@ pub struct Execution<M> {
     steps: u64,
     outcome: Option<Outcome>,
     detector: RaceDetector,
+    looks_for_races: bool,
     races: Vec<Race>,
     // Working memory, kept between steps.
     actors: Vec<Actor>,
@@ -88,12 +89,18 @@ impl<M: Machine> Execution<M> {
             steps: 0,
             outcome: None,
             detector: RaceDetector::default(),
+            looks_for_races: true,
             races: Vec::new(),
             actors: Vec::new(),
             sources: Vec::new(),
             failing: 0,
             commits: Vec::new(),
         }
+    }
+
+    /// Leaves the search for races to the owner of the program.
+    pub fn without_race_detector(self) -> Self {
+        Execution { looks_for_races: false, ..self }
     }
 
     /// Starts over, with `threads` threads that exist from the start.
@@ -368,7 +375,7 @@ impl<M: Machine> Execution<M> {
         let parts = self.machine.parts().to_vec();
         let label = self.threads[thread.index()].label;
         self.record(thread, label, kind_of(step, source, parts));
-        if M::MODEL == Model::C11 {
+        if M::MODEL == Model::C11 && self.looks_for_races {
             self.watch(event, thread, step);
         }
     }
@@ -395,7 +402,7 @@ impl<M: Machine> Execution<M> {
             Step::Fence { .. } => return,
         };
         if let Some(clock) = self.machine.clock(thread) {
-            self.races.extend(self.detector.access(event, thread, at, write, plain, clock));
+            self.detector.access(Watched { event, thread, at, write, plain }, clock, &mut self.races);
         }
     }
 

@@ -210,7 +210,8 @@ fn overlapping_accesses_are_explored_soundly() {
     }
 }
 
-/// Under C/C++20 the race detector of the machine, that of exploration and the definition agree on whether there is a race.
+/// Under C/C++20 the race detector of the machine, that of exploration and the definition agree: on every pair, or, where executions end at the
+/// first race, on whether there is one.
 #[test]
 fn races_are_those_of_the_definition() {
     let mut racy = 0;
@@ -222,7 +223,9 @@ fn races_are_those_of_the_definition() {
             let plan = Plan::random(Model::C11, i, round);
             let executed = execute(&mut program, &plan).expect("a machine runs");
             let defined = axioms::races(&executed.trace);
-            assert_eq!(executed.races.is_empty(), defined.is_empty(), "{:?} {defined:?}", executed.races);
+            let mut found = executed.races;
+            found.sort_unstable();
+            assert_eq!(found, defined);
             seen |= !defined.is_empty();
         }
         assert!(!seen || explored.racy, "the machine met a race that exploration did not");

@@ -16,8 +16,8 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Request, Restart};
+pub use record::{Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack};
+pub use request::{Answers, Request, Restart, Volatile};
 pub use table::{Slot, Table};
 
 use fencepost_trace::Coverage;

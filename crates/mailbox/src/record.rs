@@ -67,6 +67,76 @@ pub struct Report {
     pub stdout: String,
     /// The same for stderr.
     pub stderr: String,
+    /// The accesses that take part, for an execution that is run again to look at them more closely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spots: Vec<Spot>,
+    /// What only an execution that is run again for it collects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// An access of one execution: enough to know it when it comes again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spot {
+    /// Some byte that it touches.
+    pub address: u64,
+    /// Whose it is.
+    pub thread: u32,
+    /// Under c11, the number of its thread's next event (from 1) for a plain access, its own for an atomic one.
+    pub time: u32,
+    /// The return address of the call that announced it.
+    pub pc: u64,
+}
+
+/// What surrounds a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// Where the threads that take part were created.
+    pub created: Vec<Created>,
+    /// The memory that it is about.
+    pub memory: Option<Memory>,
+}
+
+/// Where a thread was created.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Created {
+    /// Which thread.
+    pub thread: u32,
+    /// By whom and where.
+    pub by: Stack,
+}
+
+/// What an address belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// The address.
+    pub address: u64,
+    /// What lies there.
+    pub place: Place,
+}
+
+/// What lies at an address.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+pub enum Place {
+    /// A block of the heap, or what is close to one.
+    Block {
+        /// How far behind its beginning the address is; negative if it is before it.
+        offset: i64,
+        /// How many bytes were asked for.
+        size: u64,
+        /// Who allocated it, and where.
+        allocated: Stack,
+        /// Who freed it, if that was done.
+        freed: Option<Stack>,
+    },
+    /// The stack of a thread.
+    Stack {
+        /// Whose.
+        thread: u32,
+    },
+    /// Something else: a variable with static storage, or mapped memory.
+    Other,
 }
 
 /// A thread at a program point.

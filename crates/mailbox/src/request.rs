@@ -1,5 +1,6 @@
 //! What the host asks for.
 
+use crate::Spot;
 use fencepost_trace::{GraphStep, Model, Sampling};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,28 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// What a volatile access is under c11.
+    #[serde(default)]
+    pub volatile: Volatile,
+    /// Findings of these names do not count: they are not logged, and no execution stops for them.
+    #[serde(default)]
+    pub ignored: Vec<u64>,
+    /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that is run again.
+    #[serde(default)]
+    pub details: Option<Vec<Spot>>,
+}
+
+/// What a volatile access is under c11.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Volatile {
+    /// A relaxed atomic access.
+    #[default]
+    Relaxed,
+    /// An acquiring load, a releasing store.
+    AcqRel,
+    /// A plain access.
+    Plain,
 }
 
 /// Who answers the choices of the executions.

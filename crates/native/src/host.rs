@@ -6,7 +6,7 @@
 
 use fencepost_mailbox::{
     Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
-    state,
+    Volatile, state,
 };
 use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
@@ -54,6 +54,9 @@ impl Campaign {
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
+                volatile: Volatile::default(),
+                ignored: Vec::new(),
+                details: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -293,6 +296,8 @@ impl Results {
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         };
         self.found.push(Found { count: 1, first_execution: execution, report });
     }

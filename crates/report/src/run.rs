@@ -90,6 +90,13 @@ pub struct RunReport {
     pub seconds: f64,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// How many findings more there were that the user did not want to hear of.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suppressed: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl RunReport {

@@ -249,6 +249,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         coverage: None,
         seconds: 0.41,
         findings,
+        suppressed: 0,
     }
 }
 
@@ -261,6 +262,9 @@ fn data_race() -> Finding {
         first_execution: 3,
         severity: Severity::Harmful,
         labels: race_labels(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: Some("fencepost-out/finding-1.json".into()),
     }
 }

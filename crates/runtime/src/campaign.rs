@@ -5,7 +5,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{clock, context, control, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
@@ -113,6 +113,8 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request.model, request.buffer);
+    details::initialise(request);
+    hooks::volatile::initialise(request.volatile);
     hooks::prepare();
     ending::catch_signals();
     results::capture_output();
@@ -177,7 +179,13 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     control::started();
-    global::set_running(if request.model.is_hardware() { mode::HARDWARE } else { mode::LANGUAGE });
+    let exact = details::begin();
+    exact::reset(exact && !request.model.is_hardware());
+    global::set_running(match (request.model.is_hardware(), exact) {
+        (true, _) => mode::HARDWARE,
+        (false, true) => mode::EXACT,
+        (false, false) => mode::LANGUAGE,
+    });
     fibers::enter();
     let verdict = ending::take();
     global::set_running(mode::IDLE);
@@ -197,7 +205,11 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
-    global::set_running(mode::LANGUAGE);
+    details::begin();
+    exact::reset(true);
+    // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
+    control::started();
+    global::set_running(mode::EXACT);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

@@ -80,7 +80,8 @@ fn control() -> &'static mut Control {
 /// Makes an engine for the model.
 pub fn initialise(model: Model, buffer: Option<u32>) {
     let engine = match model {
-        Model::C11 => Engine::C11(Execution::new(C11::default())),
+        // Most accesses never come to the engine: the detectors of the runtime see them all.
+        Model::C11 => Engine::C11(Execution::new(C11::default()).without_race_detector()),
         Model::Sc => Engine::Sc(Execution::new(Sc::default())),
         Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
         Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
@@ -430,6 +431,12 @@ pub fn catch_up() -> bool {
     after > before
 }
 
+/// c11: the running thread is about to store there as if atomically: the engine hears of all that it has done before.
+pub fn prepare(at: Location) {
+    tell_writes();
+    notice(at);
+}
+
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
 pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
@@ -437,6 +444,7 @@ pub fn wrote(address: usize, length: usize, pc: usize) {
 
 /// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
 fn tell_writes() {
+    hooks::volatile::settle();
     if control().written.is_empty() {
         return;
     }

@@ -18,7 +18,7 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
 use crate::{campaign, control, fibers, modules, results};
-use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, replay_steps, steps_of};
+use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
 use fencepost_mailbox::{Answers, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
@@ -132,8 +132,12 @@ pub fn run(request: &Request) {
         *STATE.get() = None;
         return;
     }
-    let options =
-        Options { max_events: request.max_steps as usize, spurious_failures: false, ..Options::new(request.model) };
+    let options = Options {
+        max_events: request.max_steps as usize,
+        spurious_failures: false,
+        races: Races::Ignore,
+        ..Options::new(request.model)
+    };
     let explored =
         Explorer::new(Program { over: false }, options).and_then(|mut explorer| explorer.explore(Report::default));
     match explored {

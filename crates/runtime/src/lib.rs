@@ -11,7 +11,8 @@
 //!   [`context`] (switching stacks): what must not depend on anything of the program's;
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
-//! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
+//! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
+//!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program;
 //! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
 //! - [`hooks`]: everything that the program calls.
@@ -36,7 +37,9 @@ mod campaign;
 mod clock;
 mod context;
 mod control;
+mod details;
 mod ending;
+mod exact;
 mod explore;
 mod fibers;
 mod global;

@@ -2,10 +2,11 @@
 
 use crate::ending::Verdict;
 use crate::global::Global;
-use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, modules, sys};
+use crate::shadow::{self, Earlier, Kind};
+use crate::{control, details, explore, fibers, modules, sys};
 use fencepost_mailbox::{
-    End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
+    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
+    Stack,
 };
 use fencepost_trace::{FindingKind, ThreadId};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -18,6 +19,8 @@ struct Found {
     kind: FindingKind,
     message: String,
     stacks: Vec<Stack>,
+    spots: Vec<Spot>,
+    details: Option<Details>,
 }
 
 struct Results {
@@ -140,7 +143,8 @@ fn hash(value: impl Hash) -> u64 {
     hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
 
-fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+/// A stack of return addresses, for the host.
+pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
     let frames: Vec<Frame> =
         pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
     Stack { thread, access: access.to_owned(), frames }
@@ -148,6 +152,7 @@ fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
 
 fn word(kind: Kind) -> &'static str {
     match (kind.atomic, kind.write) {
+        _ if kind.free => "free",
         (false, false) => "read",
         (false, true) => "write",
         (true, false) => "atomic read",
@@ -165,8 +170,9 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     }
     let me = fibers::current();
     fibers::me().pc = pc;
+    let before = details::calls_of(earlier).unwrap_or_else(|| vec![earlier.pc]);
     let stacks =
-        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &[earlier.pc])];
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &before)];
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let fingerprint = hash((FindingKind::DataRace, &places));
@@ -175,7 +181,10 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         word(earlier.kind),
         word(kind)
     );
-    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
+    let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
+    let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
+    let details = details::about(address, &[me.0, earlier.thread]);
+    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
@@ -186,22 +195,35 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let me = fibers::current();
     fibers::me().pc = pc;
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
+    let mut details = details::about(address, &[me.0]);
     let (finding, message) = if earlier.pc == 0 {
         (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
     } else {
-        stacks.push(stack(earlier.thread, "free", &[earlier.pc]));
+        details = details::about(address, &[me.0, earlier.thread]);
+        stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
         (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
-    results().found.push(Found { fingerprint, kind: finding, message, stacks });
+    results().found.push(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details });
 }
 
-/// Something is wrong with what the running thread does at `pc`.
-pub fn found(kind: FindingKind, message: String) {
+/// Where the block that a finding is about was freed.
+fn freeing(details: &Option<Details>) -> Option<Stack> {
+    match &details.as_ref()?.memory.as_ref()?.place {
+        Place::Block { freed, .. } => freed.clone(),
+        _ => None,
+    }
+}
+
+/// Something is wrong with what the running thread does with this address.
+pub fn found(kind: FindingKind, message: String, address: usize) {
     let me = fibers::current();
-    let stacks = vec![stack(me.0, "", &fibers::stack_of(me))];
+    let details = details::about(address, &[me.0]);
+    let access = if kind == FindingKind::DoubleFree { "free" } else { "" };
+    let mut stacks = vec![stack(me.0, access, &fibers::stack_of(me))];
+    stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
-    results().found.push(Found { fingerprint, kind, message, stacks });
+    results().found.push(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details });
 }
 
 /// Has anything been found in this execution so far?
@@ -221,7 +243,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
     }
-    let found = std::mem::take(&mut results().found);
+    let mut found = std::mem::take(&mut results().found);
+    found.retain(|f| !request.ignored.contains(&f.fingerprint));
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
@@ -238,6 +261,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 steps: explore::steps(),
                 stdout,
                 stderr,
+                spots: f.spots,
+                details: f.details,
             }));
         }
     }
@@ -293,7 +318,9 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
         Verdict::Exit(status) => hash((kind, status)),
         _ => hash((kind, innermost)),
     };
-    Some(Found { fingerprint, kind, message, stacks })
+    let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
+    let details = details::about(0, &threads);
+    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -327,6 +354,8 @@ pub fn died(status: i32) {
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         }));
     }
 }

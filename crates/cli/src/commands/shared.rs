@@ -69,6 +69,7 @@ impl Campaign<'_> {
                 .then(|| Seen::new(tally.pairs.values().copied(), tally.executions + tally.blocked)),
             seconds: self.started.elapsed().as_secs_f64(),
             findings,
+            suppressed: 0,
         };
         if verdict == Verdict::Fail && problem.is_none() {
             problem = write_whole(&self.args.out.join("run.json"), report.to_json().as_bytes()).err();
@@ -119,6 +120,9 @@ fn finding(id: u32, found: &Found) -> Finding {
         first_execution: found.first,
         severity: Severity::Harmful,
         labels: found.key.labels.clone(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: None,
     }
 }

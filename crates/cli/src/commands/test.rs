@@ -65,6 +65,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         Target::Litmus { subject, digest } => (subject, digest),
         Target::Native(program) => return native::test(&program, &args, sampling, buffer, restart.into(), screen),
     };
+    args.for_litmus()?;
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
     let budget = Budget::new(executions, args.work.time);
     let tally = campaign::random(&subject, watch(&args, buffer), (args.seed, sampling), budget, args.work.jobs())

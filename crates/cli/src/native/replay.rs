@@ -24,7 +24,8 @@ pub fn replay(
             target.display()
         )));
     }
-    let campaign = campaign(&program, &recording.plan, native.restart, None);
+    let mut campaign = campaign(&program, &recording.plan, native.restart, None);
+    campaign.request.volatile = native.volatile;
     let (again, results) = Again::follow(&program, &campaign, &recording.plan.strategy)
         .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
     let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;

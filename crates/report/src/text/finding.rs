@@ -54,6 +54,32 @@ fn what(finding: &Finding, look: Look) -> String {
         let (function, place) = (clean(&label.label.function), place(label));
         text += &format!("    {function:functions$}  {:accesses$}  {place}\n", label.access);
     }
+    if let Some(memory) = &finding.memory {
+        text += &format!("  memory: {}\n", clean(&memory.text));
+    }
+    text + &reason(finding, look) + &stacks(finding)
+}
+
+fn reason(finding: &Finding, look: Look) -> String {
+    let mut text = String::new();
+    for (i, sentence) in finding.reason.iter().enumerate() {
+        let start = if i == 0 { "  why: " } else { "       " };
+        for (j, line) in wrap(&clean(sentence), look.width.saturating_sub(7)).iter().enumerate() {
+            text += &format!("{}{line}\n", if j == 0 { start } else { "       " });
+        }
+    }
+    text
+}
+
+fn stacks(finding: &Finding) -> String {
+    let mut text = String::new();
+    for stack in &finding.stacks {
+        text += &format!("  {}\n", clean(&stack.title));
+        for frame in &stack.frames {
+            let at = if frame.line > 0 { format!("  {}:{}", clean(&frame.file), frame.line) } else { String::new() };
+            text += &format!("    {}{at}\n", clean(&frame.function));
+        }
+    }
     text
 }
 
@@ -71,6 +97,9 @@ fn conclusion(report: &RunReport, look: Look) -> String {
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {
         done += &format!(", {} blocked", grouped(report.blocked));
+    }
+    if report.suppressed > 0 {
+        done += &format!(", {} suppressed", counted(report.suppressed, "finding"));
     }
     if report.complete {
         done += ": all there are";
