@@ -28,6 +28,9 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// The finding at which a debugger is to stop, by its fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<u64>,
 }
 
 /// Who answers the choices of the executions.

@@ -5,8 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
-    state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, Stack,
+    VARIABLE, state,
 };
 use fencepost_trace::{FindingKind, Model};
 use memmap2::MmapMut;
@@ -54,6 +54,7 @@ impl Campaign {
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
+                debug: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -91,6 +92,8 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
@@ -282,6 +285,7 @@ impl Results {
             message: format!("the process ended outside of Fencepost's control: {how}"),
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
             steps: Vec::new(),
             stdout: String::new(),
@@ -303,6 +307,7 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
@@ -316,6 +321,7 @@ pub fn merge(into: &mut Results, other: Results) {
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
     into.notes.extend(other.notes);
+    into.cut_off.extend(other.cut_off);
     into.explored = other.explored.or(into.explored);
     for found in other.found {
         let same =
@@ -396,6 +402,7 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

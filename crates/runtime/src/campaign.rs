@@ -5,7 +5,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{clock, context, control, debugger, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
 use control::Strategy;
 use fencepost_engine::{Follow, Random};
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
@@ -44,6 +44,11 @@ pub fn pass_on(signal: i32) {
 
 fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
+}
+
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    CAMPAIGN.get().as_ref()?.request.as_ref()
 }
 
 /// The program's `main`, for when it is called instead of it.
@@ -134,6 +139,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    debugger::stop_at(request.debug);
     if let Answers::Explore | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);

@@ -12,8 +12,8 @@
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program;
-//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end;
+//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -36,6 +36,7 @@ mod campaign;
 mod clock;
 mod context;
 mod control;
+mod debugger;
 mod ending;
 mod explore;
 mod fibers;
@@ -48,6 +49,7 @@ mod real;
 mod results;
 mod shadow;
 mod snapshot;
+mod stall;
 mod sys;
 mod view;
 

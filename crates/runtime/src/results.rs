@@ -3,11 +3,11 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, modules, sys};
+use crate::{campaign, control, debugger, explore, fibers, modules, sys};
 use fencepost_mailbox::{
     End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
 };
-use fencepost_trace::{FindingKind, ThreadId};
+use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -18,6 +18,7 @@ struct Found {
     kind: FindingKind,
     message: String,
     stacks: Vec<Stack>,
+    after: Option<u32>,
 }
 
 struct Results {
@@ -175,7 +176,7 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         word(earlier.kind),
         word(kind)
     );
-    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
+    record(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, after: control::event_count() });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
@@ -193,7 +194,7 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
-    results().found.push(Found { fingerprint, kind: finding, message, stacks });
+    record(Found { fingerprint, kind: finding, message, stacks, after: control::event_count() });
 }
 
 /// Something is wrong with what the running thread does at `pc`.
@@ -201,7 +202,27 @@ pub fn found(kind: FindingKind, message: String) {
     let me = fibers::current();
     let stacks = vec![stack(me.0, "", &fibers::stack_of(me))];
     let fingerprint = hash((kind, &stacks[0].frames.first()));
-    results().found.push(Found { fingerprint, kind, message, stacks });
+    record(Found { fingerprint, kind, message, stacks, after: control::event_count() });
+}
+
+fn record(found: Found) {
+    let fingerprint = found.fingerprint;
+    results().found.push(found);
+    debugger::announce(fingerprint);
+}
+
+/// The running thread is about to end the execution.
+pub fn ending(verdict: &Verdict) {
+    if debugger::is_there()
+        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
+    {
+        debugger::announce(fingerprint);
+    }
+}
+
+/// The name of the finding that an end is, if it is one.
+pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
+    finding_of(verdict, request).map(|found| found.fingerprint)
 }
 
 /// Has anything been found in this execution so far?
@@ -220,6 +241,9 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
     }
+    if let Verdict::StepLimit | Verdict::Timeout = verdict {
+        cut_off(header, *verdict == Verdict::Timeout);
+    }
     let found = std::mem::take(&mut results().found);
     let any = !found.is_empty();
     let execution = results().execution;
@@ -233,6 +257,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 message: f.message,
                 execution,
                 stacks: f.stacks,
+                after: f.after,
                 choices: if explore::is_on() { Vec::new() } else { control::choices() },
                 steps: explore::steps(),
                 stdout,
@@ -252,6 +277,13 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.keep_traces {
         let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        shorten(&mut trace);
+        match verdict {
+            // The engine does not hear of these.
+            Verdict::Exit(_) => trace.outcome = Outcome::Finished,
+            Verdict::Livelock(spinning) => trace.outcome = Outcome::Livelock { spinning: spinning.clone() },
+            _ => {}
+        }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
@@ -265,11 +297,35 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     any
 }
 
+/// Remembers where threads were when a limit cut an execution off, once for each place.
+fn cut_off(header: &Header, late: bool) {
+    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+        .map(ThreadId)
+        .filter(|thread| !fibers::all().get(*thread).ended)
+        .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
+        .collect();
+    let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
+    let execution = results().execution;
+    if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
+        log(&Record::CutOff { execution, late, stacks });
+    }
+}
+
+/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+const MOST_EVENTS: usize = 100_000;
+
+fn shorten(trace: &mut Trace) {
+    if trace.events.len() > MOST_EVENTS {
+        trace.events.truncate(MOST_EVENTS);
+        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+    }
+}
+
 fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     let me = fibers::current();
     let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
     let (kind, message, stacks) = match verdict {
-        Verdict::Exit(0) | Verdict::Redundant => return None,
+        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
         Verdict::Exit(status) if request.status_is_finding => {
             (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
         }
@@ -283,15 +339,21 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
             let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
             (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
         }
-        Verdict::StepLimit => (FindingKind::Livelock, "no end within the limit of steps".to_owned(), Vec::new()),
-        Verdict::Timeout => (FindingKind::Livelock, "no end within the limit of time".to_owned(), here("")),
+        Verdict::Livelock(spinning) => {
+            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
+            let message = match spinning.len() {
+                1 => "a thread goes around a loop for ever: nobody is left to end it",
+                _ => "threads go around loops for ever: nobody is left to end them",
+            };
+            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
+        }
     };
     let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
     let fingerprint = match verdict {
         Verdict::Exit(status) => hash((kind, status)),
         _ => hash((kind, innermost)),
     };
-    Some(Found { fingerprint, kind, message, stacks })
+    Some(Found { fingerprint, kind, message, stacks, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -320,6 +382,7 @@ pub fn died(status: i32) {
             message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
             steps: Vec::new(),
             stdout: String::new(),
