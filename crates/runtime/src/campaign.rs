@@ -199,6 +199,8 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
+    // Otherwise the race detector takes what comes before the first operation for a part of the run before this one.
+    control::started();
     global::set_running(mode::LANGUAGE);
 }
 
