@@ -439,6 +439,14 @@ impl<M: Machine> Execution<M> {
         }
     }
 
+    /// Gives an execution that the limit of steps has ended some more.
+    pub fn extend(&mut self, steps: u64) {
+        if self.outcome == Some(Outcome::StepLimit) {
+            self.outcome = None;
+            self.limits.max_steps += steps;
+        }
+    }
+
     /// What happens before the next event of `thread`, under a model with a happens-before of its own.
     #[inline]
     pub fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {

@@ -60,11 +60,13 @@ pub enum End {
     Redundant = 7,
     /// The worker died in it.
     Died = 8,
+    /// Every thread that can go on goes around a loop for ever.
+    Livelock = 9,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 9] = [
+    pub const ALL: [End; 10] = [
         End::Exit,
         End::Assertion,
         End::Abort,
@@ -74,6 +76,7 @@ impl End {
         End::Timeout,
         End::Redundant,
         End::Died,
+        End::Livelock,
     ];
 }
 

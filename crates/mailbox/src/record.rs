@@ -29,6 +29,15 @@ pub enum Record {
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
     },
+    /// An execution was cut off by a limit: the first of this worker's at these places.
+    CutOff {
+        /// Which execution.
+        execution: u64,
+        /// By the limit of time? Otherwise by that of steps.
+        late: bool,
+        /// Where its threads were.
+        stacks: Vec<Stack>,
+    },
     /// An exploration has ended.
     Explored {
         /// Was every execution graph visited?
@@ -58,6 +67,9 @@ pub struct Report {
     pub execution: u64,
     /// Where: for a race both accesses, the later one first; otherwise the failing thread, or all that wait.
     pub stacks: Vec<Stack>,
+    /// How many events there had been by then, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
     /// The answers that led there.
     pub choices: Vec<u32>,
     /// Or, from an exploration, the steps of its execution graph.

@@ -38,6 +38,9 @@ pub struct Request {
     /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that is run again.
     #[serde(default)]
     pub details: Option<Vec<Spot>>,
+    /// The finding at which a debugger is to stop, by its fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<u64>,
 }
 
 /// What a volatile access is under c11.

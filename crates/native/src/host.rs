@@ -5,12 +5,13 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
-    Volatile, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, Stack,
+    VARIABLE, Volatile, state,
 };
 use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ impl Campaign {
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
                 details: None,
+                debug: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -98,6 +100,8 @@ pub struct Results {
     pub notes: Vec<String>,
     /// Which reads read from which stores, each with the first execution in which it was seen.
     pub pairs: BTreeMap<Pair, u64>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
@@ -170,10 +174,10 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
 }
 
 /// A directory in which the runtime has the name under which programs look for it.
-struct Library(tempfile::TempDir);
+pub(crate) struct Library(tempfile::TempDir);
 
 impl Library {
-    fn new(runtime: &Path) -> io::Result<Library> {
+    pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
         let dir = tempfile::tempdir()?;
         std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
         Ok(Library(dir))
@@ -215,7 +219,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+/// What the program finds in its environment beside what is there already.
+pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
     let mut path = library.0.path().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
@@ -227,17 +232,20 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         preload.push(":");
         preload.push(old);
     }
-    let mut command = Command::new(&campaign.program);
-    command
-        .args(&campaign.arguments)
-        .env("LD_LIBRARY_PATH", path)
-        .env("LD_PRELOAD", preload)
+    [
+        ("LD_LIBRARY_PATH", path),
+        ("LD_PRELOAD", preload),
         // What the dynamic linker looks up late, it would have to look up again in every execution.
-        .env("LD_BIND_NOW", "1")
+        ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        .env("RUST_BACKTRACE", "0")
-        .env(VARIABLE, mailbox.file.path())
-        .stdin(Stdio::null());
+        ("RUST_BACKTRACE", "0".into()),
+        (VARIABLE, mailbox.file.path().into()),
+    ]
+}
+
+fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+    let mut command = Command::new(&campaign.program);
+    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
     // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
     // the host's.
     unsafe {
@@ -292,6 +300,7 @@ impl Results {
             message: format!("the process ended outside of Fencepost's control: {how}"),
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
             steps: Vec::new(),
             stdout: String::new(),
@@ -315,6 +324,7 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
@@ -332,6 +342,7 @@ pub fn merge(into: &mut Results, other: Results) {
         into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
     }
     into.notes.extend(other.notes);
+    into.cut_off.extend(other.cut_off);
     into.explored = other.explored.or(into.explored);
     for found in other.found {
         let same =
@@ -350,13 +361,13 @@ pub fn merge(into: &mut Results, other: Results) {
 }
 
 /// The host's side of a mailbox.
-struct Mailbox {
+pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
 }
 
 impl Mailbox {
-    fn new(request: &Request) -> io::Result<Mailbox> {
+    pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
@@ -414,6 +425,7 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

@@ -182,8 +182,7 @@ fn ends_are_told_apart() {
         ("deadlock", "deadlock", FindingKind::Deadlock),
         ("status", "exit", FindingKind::ExitStatus),
         ("quick", "exit", FindingKind::ExitStatus),
-        ("spin", "step-limit", FindingKind::Livelock),
-        ("loop", "timeout", FindingKind::Livelock),
+        ("spin", "livelock", FindingKind::Livelock),
         ("double-free", "exit", FindingKind::DoubleFree),
         ("use-after-free", "exit", FindingKind::UseAfterFree),
         ("overflow", "exit", FindingKind::HeapOverflow),
@@ -194,6 +193,19 @@ fn ends_are_told_apart() {
         assert_eq!(kinds(&results), [kind].into(), "{how}: {:?}", results.found);
         assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
         assert!(results.statuses.contains_key(&0), "{how}: other executions end well: {:?}", results.ended);
+    }
+}
+
+/// A loop without an operation may be a long computation, and a bounded one ends: neither is called a livelock, and the user hears where it was.
+#[test]
+fn what_a_limit_cuts_off_is_no_finding() {
+    for (how, end) in [("loop", "timeout"), ("count", "step-limit")] {
+        let results = ends(how);
+        assert_eq!(results.found, [], "{how}");
+        assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
+        let (_, late, stacks) = &results.cut_off[0];
+        assert_eq!(*late, how == "loop", "{how}");
+        assert!(stacks.iter().any(|stack| stack.thread == 0 && !stack.frames.is_empty()), "{how}: {stacks:?}");
     }
 }
 

@@ -5,7 +5,9 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{
+    clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys,
+};
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
@@ -43,6 +45,11 @@ pub fn pass_on(signal: i32) {
 
 fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
+}
+
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    CAMPAIGN.get().as_ref()?.request.as_ref()
 }
 
 /// The program's `main`, for when it is called instead of it.
@@ -135,6 +142,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    debugger::stop_at(request.debug);
     if let Answers::Explore | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);

@@ -1,7 +1,7 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, view};
+use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Sampler};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
@@ -117,6 +117,7 @@ pub fn begin(answers: &Answers, max_steps: u64) {
     control.intruded.clear();
     control.recent.clear();
     control.busy = 0;
+    stall::reset();
     hooks::access::calm();
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
@@ -178,6 +179,10 @@ pub fn step(op: Op) -> Reply {
     };
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
+    if stall::is_on() {
+        fiber.registers = global::caller_registers();
+        stall::stands();
+    }
     let label = modules::label(fiber.pc);
     each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
     let_time_pass();
@@ -303,11 +308,20 @@ fn next() -> Next {
     loop {
         let initial = &mut initial_value;
         let next = each!(&mut control.engine, e => match &mut control.strategy {
+            _ if stall::is_on() => e.advance(stall::strategy(), initial),
             Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
         });
-        if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
-            return next;
+        match next {
+            Next::End(Outcome::Deadlock { .. }) => {}
+            Next::End(Outcome::StepLimit) if stall::begin() => {
+                each!(&mut control.engine, e => e.extend(stall::STEPS));
+                continue;
+            }
+            Next::End(Outcome::Redundant) if stall::is_on() => {
+                return Next::End(Outcome::Livelock { spinning: stall::spinning() });
+            }
+            next => return next,
         }
         // Nobody can go on: time passes.
         control.busy = 0;
@@ -341,7 +355,7 @@ fn verdict(outcome: Outcome) -> Verdict {
         Outcome::Deadlock { blocked } => Verdict::Deadlock(blocked),
         Outcome::StepLimit => Verdict::StepLimit,
         Outcome::Redundant => Verdict::Redundant,
-        Outcome::Livelock { spinning } => Verdict::Deadlock(spinning),
+        Outcome::Livelock { spinning } => Verdict::Livelock(spinning),
         Outcome::Failed { .. } => ending::internal("the runtime submits no failures"),
     }
 }
@@ -508,6 +522,11 @@ pub fn forget(address: usize, length: usize) {
 /// The answers of this execution.
 pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
+}
+
+/// How many events there have been; an exploration has them elsewhere.
+pub fn event_count() -> Option<u32> {
+    (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
 /// How many steps this execution has taken.

@@ -388,14 +388,8 @@ impl Again {
         campaign: &Campaign,
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
-            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed, sampling } => {
-                (Order::Executed, Answers::Drawn { seed: *seed, sampling: *sampling })
-            }
-        };
-        let mut results = host::replay(campaign, answers)?;
+        let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
@@ -427,6 +421,15 @@ impl Again {
         let shown =
             text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
         text::execution(&shown, look)
+    }
+}
+
+/// The same for the runtime.
+pub fn answers(strategy: &StrategySpec) -> Answers {
+    match strategy {
+        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
+        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
 }
 

@@ -1,11 +1,15 @@
 //! `fencepost replay` of a native program's execution.
 
 use super::Program;
-use super::campaign::{Again, campaign, reproduced};
+use super::campaign::{Again, answers, campaign, reproduced};
+use super::words::Words;
 use crate::error::{Error, Status};
 use crate::recording::{Native, Recording};
 use crate::screen::Screen;
+use fencepost_native::gdb;
+use fencepost_native::host::{Campaign, Results};
 use fencepost_report::text;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Runs the recorded execution again.
@@ -14,6 +18,7 @@ pub fn replay(
     target: &Path,
     recording: &Recording,
     native: &Native,
+    gdb: Option<&[OsString]>,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let diverged = |problem: String| Error::replay(file, problem);
@@ -37,6 +42,9 @@ pub fn replay(
             recording.fencepost
         )));
     }
+    if let Some(options) = gdb {
+        return debug(file, recording, &program, &campaign, &results, options);
+    }
     if screen.json() {
         let trace = serde_json::to_string(&again.trace).expect("a trace is always JSON");
         screen.print(&format!("{trace}\n"))?;
@@ -54,4 +62,36 @@ pub fn replay(
         screen.print(&shown)?;
     }
     Ok(if recording.finding.is_some() { Status::Found } else { Status::Clean })
+}
+
+/// Runs the execution under gdb. `results` is what it gave without.
+fn debug(
+    file: &Path,
+    recording: &Recording,
+    program: &Program,
+    campaign: &Campaign,
+    results: &Results,
+    options: &[OsString],
+) -> Result<Status, Error> {
+    let Some(finding) = &recording.finding else {
+        return Err(Error::replay(file, "nothing was found in this execution, so that there is no place to stop at"));
+    };
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    let labels = |found: &&fencepost_native::host::Found| {
+        let labels: Vec<_> = found.report.stacks.iter().map(|stack| words.finding_label(stack)).collect();
+        found.report.kind == finding.kind && labels == finding.labels
+    };
+    let same_kind = |found: &&fencepost_native::host::Found| found.report.kind == finding.kind;
+    let found = results.found.iter().find(labels).or_else(|| results.found.iter().find(same_kind));
+    let found = found.ok_or_else(|| Error::replay(file, "the finding is not there again"))?;
+    let headline = format!("{}: {}", finding.kind, finding.message);
+    let answers = answers(&recording.plan.strategy);
+    match gdb::debug(campaign, answers, found.report.fingerprint, &headline, options) {
+        Ok(status) if status.success() => Ok(Status::Found),
+        Ok(status) => Err(Error::replay(file, format!("gdb failed: {status}"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::replay(file, format!("there is no gdb: install it, or name another one with {}", gdb::VARIABLE)))
+        }
+        Err(error) => Err(Error::replay(file, format!("gdb cannot be started: {error}"))),
+    }
 }

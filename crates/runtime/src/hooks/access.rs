@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, exact, explore, view};
+use crate::{calls, control, exact, explore, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,10 @@ pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
+        mode::HARDWARE => {
+            stall::uncertain();
+            return view::plain(address, SIZE, kind.write, pc);
+        }
         mode::SUSPICIOUS => look_around(),
         _ => {}
     }
@@ -70,6 +73,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[cold]
 fn give_way(pc: usize) {
     global::CALLER_PC.store(pc, Ordering::Relaxed);
+    stall::uncertain();
     super::at_work(|| control::perform(Op::Yield));
 }
 
@@ -100,7 +104,10 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 wrote(address, length, pc);
             }
         }
-        _ => view::range(address, length, kind.write, pc),
+        _ => {
+            stall::uncertain();
+            view::range(address, length, kind.write, pc);
+        }
     }
 }
 
