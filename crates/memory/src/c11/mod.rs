@@ -610,6 +610,35 @@ impl C11 {
         }
         cell.store(at, event, value);
     }
+
+    fn carry_out(&mut self, event: EventId, thread: ThreadId, step: &Step, source: Option<Source>) {
+        self.parts.clear();
+        let at = match *step {
+            Step::Fence { order } => return self.fence(thread, order),
+            Step::Load { at, .. } | Step::Store { at, .. } | Step::Rmw { at, .. } => at,
+        };
+        let place = self.place_of(at);
+        if let Some(cell) = self.places[place].mixed {
+            return self.perform_mixed(event, thread, cell, step);
+        }
+        let read = |machine: &C11| {
+            let event = source.expect("a read has a source").event;
+            machine.places[place].mo.find(event).expect("internal error: a read of an unknown store")
+        };
+        match *step {
+            Step::Load { order, .. } => {
+                let from = read(self);
+                self.read(thread, place, order, from);
+            }
+            Step::Store { order, value, .. } => self.write(event, thread, place, order, value, None),
+            Step::Rmw { order, written, .. } => {
+                let from = read(self);
+                self.read(thread, place, RmwOrder::load(order), from);
+                self.write(event, thread, place, RmwOrder::store(order), written, Some(from));
+            }
+            Step::Fence { .. } => unreachable!("handled above"),
+        }
+    }
 }
 
 impl Machine for C11 {
@@ -686,33 +715,9 @@ impl Machine for C11 {
     fn required(&self, _: ThreadId, _: &Step, _: &mut Vec<Commit>) {}
 
     fn perform(&mut self, event: EventId, thread: ThreadId, step: &Step, source: Option<Source>) {
-        self.parts.clear();
+        self.carry_out(event, thread, step, source);
+        // Not before: what counts as old must be the same as when its sources were listed.
         self.latest = event;
-        let at = match *step {
-            Step::Fence { order } => return self.fence(thread, order),
-            Step::Load { at, .. } | Step::Store { at, .. } | Step::Rmw { at, .. } => at,
-        };
-        let place = self.place_of(at);
-        if let Some(cell) = self.places[place].mixed {
-            return self.perform_mixed(event, thread, cell, step);
-        }
-        let read = |machine: &C11| {
-            let event = source.expect("a read has a source").event;
-            machine.places[place].mo.find(event).expect("internal error: a read of an unknown store")
-        };
-        match *step {
-            Step::Load { order, .. } => {
-                let from = read(self);
-                self.read(thread, place, order, from);
-            }
-            Step::Store { order, value, .. } => self.write(event, thread, place, order, value, None),
-            Step::Rmw { order, written, .. } => {
-                let from = read(self);
-                self.read(thread, place, RmwOrder::load(order), from);
-                self.write(event, thread, place, RmwOrder::store(order), written, Some(from));
-            }
-            Step::Fence { .. } => unreachable!("handled above"),
-        }
     }
 
     fn commits(&self, _: &mut Vec<Commit>) {}
