@@ -519,6 +519,12 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
+    /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.
+    pub fn overwrite(&mut self, thread: ThreadId, at: Location, value: Value, label: u32) {
+        self.threads[thread.index()].label = label;
+        self.perform(thread, &Step::Store { at, order: StoreOrder::Plain, value }, None);
+    }
+
     /// How many events there are.
     #[inline]
     pub fn event_count(&self) -> usize {

@@ -297,12 +297,12 @@ fn rust_programs_run() {
     sb.arguments = vec!["store_buffering".to_owned()];
     assert_eq!(statuses(&run(&sb)), [0, 1, 2, 3].into());
     for what in ["condvar", "channel", "scope", "sleep"] {
-        for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso] {
-            let mut campaign = campaign("standard_library.rs", model, 200);
+        for model in Model::ALL {
+            let mut campaign = campaign("standard_library.rs", model, 500);
             campaign.arguments = vec![what.to_owned()];
             let results = run(&campaign);
             assert_eq!(results.found, [], "{what} under {model}");
-            assert_eq!(results.statuses.get(&0), Some(&200), "{what} under {model}");
+            assert_eq!(results.statuses.get(&0), Some(&500), "{what} under {model}");
         }
     }
 }

@@ -49,7 +49,7 @@ struct Control {
     /// without instrumentation has written it.
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
-    written: Vec<(usize, usize)>,
+    written: Vec<(usize, usize, usize)>,
 }
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
@@ -352,17 +352,17 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
 }
 
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
-pub fn wrote(address: usize, length: usize) {
-    control().written.push((address, length));
+pub fn wrote(address: usize, length: usize, pc: usize) {
+    control().written.push((address, length, pc));
 }
 
-/// Tells the engine of plain writes to atomic locations.
+/// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
 fn tell_writes() {
     if control().written.is_empty() {
         return;
     }
     let written = std::mem::take(&mut control().written);
-    for (address, length) in written {
+    for (address, length, pc) in written {
         let (start, end) = (address as u64, (address + length) as u64);
         let touched: Vec<Location> = control()
             .atomics
@@ -372,7 +372,12 @@ fn tell_writes() {
             .collect();
         for at in touched {
             let value = memory(at);
-            step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
+            match &mut control().engine {
+                Engine::C11(execution) if !explore::is_on() => {
+                    execution.overwrite(fibers::current(), at, value, modules::label(pc));
+                }
+                _ => drop(step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }))),
+            }
             control().atomics.insert(at.address, (at.size, value));
         }
     }
@@ -382,6 +387,11 @@ fn tell_writes() {
 pub fn has_buffers() -> bool {
     let control = control();
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
+}
+
+/// May a load read an old value?
+pub fn has_old_loads() -> bool {
+    matches!(control().engine, Engine::Pslo(_))
 }
 
 /// What a thread would read now.

@@ -32,7 +32,12 @@ struct Own {
     stale: Option<(Location, Value)>,
     /// Stores that wait in its buffer.
     buffered: Vec<(EventId, Location)>,
+    /// Where its last atomic operations were, the last one last.
+    atomics: Vec<Location>,
 }
+
+/// How many of them are kept.
+const MOST_ATOMICS: usize = 8;
 
 impl Own {
     fn clear(&mut self) {
@@ -40,6 +45,16 @@ impl Own {
         self.tentative.clear();
         self.stale = None;
         self.buffered.clear();
+        self.atomics.clear();
+    }
+
+    /// It makes an atomic operation here.
+    fn operates(&mut self, at: Location) {
+        self.atomics.retain(|other| *other != at);
+        if self.atomics.len() == MOST_ATOMICS {
+            self.atomics.remove(0);
+        }
+        self.atomics.push(at);
     }
 }
 
@@ -115,7 +130,11 @@ pub fn settle() {
         own.announced.drain(..).filter(|at| !is_dead(*at)).map(|at| (at, control::memory(at))).collect();
     own.tentative.extend(stores.iter().map(|(at, _)| *at));
     // Somebody without instrumentation may have written over a store that waits.
-    let waiting: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
+    let mut waiting: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
+    // Or have taken a lock on its behalf: what it sees next is not older than that.
+    if control::has_old_loads() {
+        waiting.extend(&own.atomics);
+    }
     for at in waiting {
         if !is_dead(at) && !is_tentative(at) {
             control::notice(at);
@@ -220,6 +239,9 @@ pub fn drain() {
 pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
     control::notice(at);
+    if control::has_old_loads() {
+        VIEW.get().own(fibers::current()).operates(at);
+    }
     control::step(Op::Access(access))
 }
 

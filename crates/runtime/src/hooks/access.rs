@@ -57,7 +57,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         shadow::range(address, SIZE, kind, pc)
     };
     if touched && kind.write {
-        wrote(address, SIZE);
+        wrote(address, SIZE, pc);
     }
 }
 
@@ -73,8 +73,8 @@ fn look_around() {
 }
 
 #[cold]
-fn wrote(address: usize, length: usize) {
-    super::at_work(|| control::wrote(address, length));
+fn wrote(address: usize, length: usize, pc: usize) {
+    super::at_work(|| control::wrote(address, length, pc));
 }
 
 /// An access of any size.
@@ -87,7 +87,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 explore::wrote(address);
             }
             if shadow::range(address, length, kind, pc) && kind.write {
-                wrote(address, length);
+                wrote(address, length, pc);
             }
         }
         _ => view::range(address, length, kind.write, pc),
