@@ -56,7 +56,7 @@ struct Record {
 }
 
 /// Answers are kept up to this number if nothing else is: an execution with more of them is named by its strategy's seed.
-const MOST_CHOICES: usize = 1 << 20;
+const MOST_CHOICES: usize = 1 << 17;
 
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +113,7 @@ impl<M: Machine> Execution<M> {
 
     /// Says, before it begins, whether everything is kept for the trace, and races are looked for. If not, the execution can be as long as
     /// it likes: of its events only those are kept that its owner has not seen ([`forget_before`](Self::forget_before)), and
-    /// of its answers the first million.
+    /// of its answers the first hundred thousand or so.
     pub fn set_recording(&mut self, recording: bool) {
         self.recording = recording;
     }

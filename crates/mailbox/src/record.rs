@@ -60,6 +60,9 @@ pub struct Report {
     pub stacks: Vec<Stack>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Are these only the first of them, because there were too many to keep? Then the campaign's strategy has to answer again.
+    #[serde(default)]
+    pub cut: bool,
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,

@@ -4,6 +4,7 @@ use crate::global::{self, Global, mode};
 use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
 use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Random};
+use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
     Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
@@ -64,15 +65,22 @@ fn control() -> &'static mut Control {
     CONTROL.get().as_mut().expect("internal error: no engine")
 }
 
-/// Makes an engine for the model.
-pub fn initialise(model: Model, buffer: Option<u32>) {
-    let engine = match model {
-        Model::C11 => Engine::C11(Execution::new(C11::default())),
+/// Makes an engine for what is asked.
+pub fn initialise(request: &Request) {
+    let buffer = request.buffer;
+    let mut engine = match request.model {
+        Model::C11 => {
+            // A trace tells of all stores.
+            let keep_all = request.keep_traces || request.prune == Pruning::Off;
+            let machine = if keep_all { C11::default() } else { C11::pruned(C11::FEW) };
+            Engine::C11(Execution::new(machine.with_window(request.prune.window())))
+        }
         Model::Sc => Engine::Sc(Execution::new(Sc::default())),
         Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
         Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
         Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
     };
+    each!(&mut engine, e => e.set_recording(request.keep_traces));
     *CONTROL.get() = Some(Control {
         engine,
         strategy: Strategy::Random(Random::new(0)),
@@ -150,7 +158,10 @@ pub fn step(op: Op) -> Reply {
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
     let label = modules::label(fiber.pc);
-    each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
+    match fiber.deadline {
+        None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
+        Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
+    }
     let_time_pass();
     proceed()
 }
@@ -404,12 +415,13 @@ pub type See<'a> = dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> 
 
 /// Hands every event from number `from` on to `see`; gives the number of the next.
 pub fn events(from: u32, see: &mut See<'_>) -> u32 {
-    each!(&control().engine, e => {
+    each!(&mut control().engine, e => {
         let end = e.event_count() as u32 + 1;
         for id in from..end {
             let (thread, kind) = e.event(EventId(id));
             see(EventId(id), thread, kind, &|id| e.event(id).1.location());
         }
+        e.forget_before(EventId(end));
         end
     })
 }
@@ -423,9 +435,14 @@ pub fn forget(address: usize, length: usize) {
     control().atomics.retain(|at, _| !range.contains(at));
 }
 
-/// The answers of this execution.
+/// The answers of this execution; if there are too many, the first of them.
 pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
+}
+
+/// Are these not all answers?
+pub fn choices_are_cut() -> bool {
+    each!(&control().engine, e => e.choice_count() > e.choices().len() as u64)
 }
 
 /// How many steps this execution has taken.

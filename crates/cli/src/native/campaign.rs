@@ -6,7 +6,7 @@ use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_mailbox::{Answers, Pruning, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
 use fencepost_report::{Order, RunReport, Verdict};
@@ -44,6 +44,7 @@ pub fn test(
     args: &CampaignArgs,
     buffer: Option<u32>,
     restart: Restart,
+    prune: Pruning,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
@@ -52,6 +53,7 @@ pub fn test(
     let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.answers = Answers::Random { seed: args.seed };
+    campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
     let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
@@ -148,6 +150,21 @@ fn finish(
     for (i, found) in results.found.iter().enumerate() {
         let mut finding = finding(i as u32 + 1, found, &words);
         let mut plan = plan.clone();
+        if found.report.cut {
+            // Too long to be written down: the campaign's strategy and the number say which it was.
+            let path = args.out.join(format!("finding-{}.json", finding.id));
+            finding.replay = Some(path.display().to_string());
+            let number = Some(found.report.execution);
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, number, String::new(), &finding);
+            if let Err(error) = recording.write_alone(&path) {
+                finding.replay = None;
+                problem = problem.or(Some(error));
+            }
+            shown.push((!screen.json() && !screen.quiet).then(|| printed(found)));
+            findings.push(finding);
+            continue;
+        }
         plan.strategy = strategy(found);
         // An execution outside of our control has left no answers behind.
         let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
@@ -155,8 +172,8 @@ fn finish(
         if let Some(again) = &again {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
-            let restart = campaign.request.restart;
-            let recording = Recording::native(outcome.command, program, plan, restart, again.digest(), &finding);
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, None, again.digest(), &finding);
             if let Err(error) = recording.write_alone(&path) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
@@ -210,6 +227,14 @@ fn strategy(found: &Found) -> StrategySpec {
     }
 }
 
+fn answers(strategy: &StrategySpec) -> Answers {
+    match strategy {
+        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
+        StrategySpec::Random { seed } => Answers::Random { seed: *seed },
+    }
+}
+
 fn finding(id: u32, found: &Found, words: &Words) -> Finding {
     let report = &found.report;
     Finding {
@@ -258,18 +283,21 @@ impl Again {
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
     }
 
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.answers = answers(strategy);
+        host::repeat(&campaign, execution)
+    }
+
     /// Follows recorded answers, or a recorded graph.
     pub fn follow(
         program: &Program,
         campaign: &Campaign,
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
-            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
-        };
-        let mut results = host::replay(campaign, answers)?;
+        let order = if matches!(strategy, StrategySpec::Graph { .. }) { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
