@@ -1,6 +1,6 @@
 //! What the runtime writes to the log.
 
-use fencepost_trace::{FindingKind, GraphStep, Trace};
+use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -72,6 +72,9 @@ pub struct Report {
     pub after: Option<u32>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Of an execution with more answers than are kept: the seed and the sampling that drew them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<(u64, Sampling)>,
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,

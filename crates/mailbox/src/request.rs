@@ -3,6 +3,7 @@
 use crate::Spot;
 use fencepost_trace::{GraphStep, Model, Sampling};
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// A piece of a campaign: so many executions of one program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -19,6 +20,9 @@ pub struct Request {
     pub count: u64,
     /// Where an execution is cut off.
     pub max_steps: u64,
+    /// What is forgotten of long executions.
+    #[serde(default)]
+    pub prune: Pruning,
     /// How the program is put back to its beginning.
     pub restart: Restart,
     /// Is an exit status other than 0 a finding?
@@ -87,6 +91,44 @@ pub enum Answers {
         /// The answers.
         choices: Vec<u32>,
     },
+}
+
+/// What is forgotten, under c11, of executions that are long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pruning {
+    /// Nothing.
+    Off,
+    /// Stores that no thread can read any more.
+    #[default]
+    Conservative,
+    /// What is hidden by stores that are older than so many events: memory is bounded, and behaviours are lost.
+    Aggressive(u32),
+}
+
+impl Pruning {
+    /// The window, if behaviours are lost.
+    pub fn window(self) -> Option<u32> {
+        match self {
+            Pruning::Aggressive(window) => Some(window),
+            Pruning::Off | Pruning::Conservative => None,
+        }
+    }
+}
+
+impl FromStr for Pruning {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Pruning, String> {
+        match text {
+            "off" => Ok(Pruning::Off),
+            "conservative" => Ok(Pruning::Conservative),
+            _ => text
+                .strip_prefix("aggressive=")
+                .and_then(|window| window.parse().ok().filter(|window| *window > 0))
+                .map(Pruning::Aggressive)
+                .ok_or_else(|| "expected off, conservative, or aggressive=N with N events or more".to_owned()),
+        }
+    }
 }
 
 /// How the program is put back to its beginning.

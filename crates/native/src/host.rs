@@ -5,8 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, Stack,
-    VARIABLE, Volatile, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Pruning, REQUEST_OFFSET, Record, Report, Request, Restart,
+    Stack, VARIABLE, Volatile, state,
 };
 use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
@@ -50,6 +50,7 @@ impl Campaign {
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
+                prune: Pruning::default(),
                 restart: Restart::InPlace,
                 status_is_finding: true,
                 keep_outputs: false,
@@ -169,6 +170,15 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     again.request.first = 0;
     again.request.count = 1;
     again.request.keep_traces = true;
+    again.jobs = 1;
+    run_campaign(&again)
+}
+
+/// Runs the execution of this number of a campaign again, without a trace.
+pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
+    let mut again = campaign.clone();
+    again.request.first = execution;
+    again.request.count = 1;
     again.jobs = 1;
     run_campaign(&again)
 }
@@ -302,6 +312,7 @@ impl Results {
             stacks: Vec::new(),
             after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),

@@ -119,7 +119,7 @@ fn prepare(request: &Request) {
         ending::give_up("cannot reserve address space for the race detector (is there a limit on virtual memory?)");
     }
     modules::refresh();
-    control::initialise(request.model, request.buffer);
+    control::initialise(request);
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     hooks::prepare();

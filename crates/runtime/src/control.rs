@@ -4,6 +4,7 @@ use crate::global::{self, Global, mode};
 use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Sampler};
+use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
     Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size, StoreOrder,
@@ -57,6 +58,8 @@ struct Control {
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize, usize)>,
+    /// How the answers of this execution are drawn, if they are.
+    drawn: Option<(u64, Sampling)>,
     /// Does the program use atomics in code without instrumentation, too?
     is_opaque: bool,
     /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
@@ -77,24 +80,32 @@ fn control() -> &'static mut Control {
     CONTROL.get().as_mut().expect("internal error: no engine")
 }
 
-/// Makes an engine for the model.
-pub fn initialise(model: Model, buffer: Option<u32>) {
-    let engine = match model {
-        // Most accesses never come to the engine: the detectors of the runtime see them all.
-        Model::C11 => Engine::C11(Execution::new(C11::default()).without_race_detector()),
+/// Makes an engine for what is asked.
+pub fn initialise(request: &Request) {
+    let buffer = request.buffer;
+    let mut engine = match request.model {
+        Model::C11 => {
+            // A trace tells of all stores.
+            let keep_all = request.keep_traces || request.prune == Pruning::Off;
+            let machine = if keep_all { C11::default() } else { C11::pruned(C11::FEW) };
+            // Most accesses never come to the engine: the detectors of the runtime see them all.
+            Engine::C11(Execution::new(machine.with_window(request.prune.window())).without_race_detector())
+        }
         Model::Sc => Engine::Sc(Execution::new(Sc::default())),
         Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
         Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
         Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
     };
+    each!(&mut engine, e => e.set_recording(request.keep_traces));
     *CONTROL.get() = Some(Control {
-        model,
+        model: request.model,
         engine,
         strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
+        drawn: None,
         is_opaque: modules::has_rust(),
         intruded: Vec::new(),
         recent: Vec::new(),
@@ -104,6 +115,10 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
 /// A new execution: the main thread, about to run.
 pub fn begin(answers: &Answers, max_steps: u64) {
     let control = control();
+    control.drawn = match answers {
+        Answers::Random { seed, sampling } => Some((*seed, *sampling)),
+        Answers::Follow(_) => None,
+    };
     match (&mut control.strategy, answers) {
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
         (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
@@ -184,7 +199,10 @@ pub fn step(op: Op) -> Reply {
         stall::stands();
     }
     let label = modules::label(fiber.pc);
-    each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
+    match fiber.deadline {
+        None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
+        Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
+    }
     let_time_pass();
     proceed()
 }
@@ -500,12 +518,13 @@ pub type See<'a> = dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> 
 
 /// Hands every event from number `from` on to `see`; gives the number of the next.
 pub fn events(from: u32, see: &mut See<'_>) -> u32 {
-    each!(&control().engine, e => {
+    each!(&mut control().engine, e => {
         let end = e.event_count() as u32 + 1;
         for id in from..end {
             let (thread, kind) = e.event(EventId(id));
             see(EventId(id), thread, kind, &|id| e.event(id).1.location());
         }
+        e.forget_before(EventId(end));
         end
     })
 }
@@ -519,7 +538,7 @@ pub fn forget(address: usize, length: usize) {
     control().atomics.retain(|at, _| !range.contains(at));
 }
 
-/// The answers of this execution.
+/// The answers of this execution; if there are too many, the first of them.
 pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
 }
@@ -527,6 +546,12 @@ pub fn choices() -> Vec<u32> {
 /// How many events there have been; an exploration has them elsewhere.
 pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
+}
+
+/// Of an execution with more answers than are kept: how they were drawn.
+pub fn drawn() -> Option<(u64, Sampling)> {
+    let cut = each!(&control().engine, e => e.choice_count() > e.choices().len() as u64);
+    control().drawn.filter(|_| cut)
 }
 
 /// How many steps this execution has taken.

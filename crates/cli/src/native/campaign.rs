@@ -8,7 +8,7 @@ use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
 use crate::suppressions::Suppressions;
-use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_mailbox::{Answers, Pruning, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
 use fencepost_report::{Order, RunReport, Seen, Verdict};
@@ -49,6 +49,7 @@ pub fn test(
     sampling: Sampling,
     buffer: Option<u32>,
     restart: Restart,
+    prune: Pruning,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
@@ -59,6 +60,7 @@ pub fn test(
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.request.answers = Answers::Random { seed: args.seed, sampling };
+    campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
     let suppressions = suppressions(args)?;
@@ -218,7 +220,9 @@ impl<'a> Search<'a> {
     fn look_again(&self, campaign: &Campaign, one: &mut Examined) {
         let report = &one.found.report;
         // An execution outside of our control has left no answers behind.
-        if report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty() {
+        // One that is too long leaves no trace.
+        let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
+        if lost || report.drawn.is_some() {
             return;
         }
         let mut campaign = campaign.clone();
@@ -287,11 +291,14 @@ fn finish(
         finding.id = i as u32 + 1;
         let mut plan = plan.clone();
         plan.strategy = strategy(&found);
-        if let Some(again) = &again {
+        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
+        let number = found.report.drawn.map(|_| found.report.execution);
+        if number.is_some() || again.is_some() {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
-            let how = (campaign.request.restart, campaign.request.volatile);
-            let recording = Recording::native(outcome.command, program, plan, how, again.digest(), &finding);
+            let digest = again.as_ref().map(Again::digest).unwrap_or_default();
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, number, digest, &finding);
             if let Err(error) = recording.write_alone(&path) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
@@ -347,6 +354,9 @@ fn seen(pairs: &BTreeMap<Pair, u64>, executions: u64) -> Seen {
 
 /// What leads to the finding again.
 fn strategy(found: &Found) -> StrategySpec {
+    if let Some((seed, sampling)) = found.report.drawn {
+        return StrategySpec::Random { seed, sampling };
+    }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
         steps => StrategySpec::Graph { steps: steps.to_vec() },
@@ -380,6 +390,13 @@ impl Again {
             _ => return,
         };
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
+    }
+
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.answers = answers(strategy);
+        host::repeat(&campaign, execution)
     }
 
     /// Follows recorded answers, or a recorded graph.

@@ -11,6 +11,38 @@ use fencepost_native::host::{Campaign, Results};
 use fencepost_report::text;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long an execution may take that was too long to be written down.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Runs an execution again that was too long to be written down.
+fn repeat(
+    file: &Path,
+    campaign: &Campaign,
+    recording: &Recording,
+    execution: u64,
+    screen: &mut Screen,
+) -> Result<Status, Error> {
+    let diverged = |problem: String| Error::replay(file, problem);
+    // It took as long as it took.
+    let campaign = Campaign { timeout: LONG, ..campaign.clone() };
+    let results = Again::repeat(&campaign, &recording.plan.strategy, execution)
+        .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
+    let kind = recording.finding.as_ref().map(|finding| finding.kind);
+    if !results.found.iter().any(|found| Some(found.report.kind) == kind) {
+        return Err(diverged("the execution diverged from the recorded one: it does not show the finding".to_owned()));
+    }
+    if let (false, Some(finding)) = (screen.json() || screen.quiet, &recording.finding) {
+        screen.print(&text::reproduced(finding, screen.look))?;
+    }
+    let name = text::clean(&recording.target).to_string();
+    screen.print(&format!(
+        "the finding is there again: {name} under {}, {} steps (too many for a trace)\n",
+        recording.plan.model, results.steps
+    ))?;
+    Ok(Status::Found)
+}
 
 /// Runs the recorded execution again.
 pub fn replay(
@@ -31,6 +63,10 @@ pub fn replay(
     }
     let mut campaign = campaign(&program, &recording.plan, native.restart, None);
     campaign.request.volatile = native.volatile;
+    campaign.request.prune = native.prune;
+    if let Some(execution) = native.execution {
+        return repeat(file, &campaign, recording, execution, screen);
+    }
     let (again, results) = Again::follow(&program, &campaign, &recording.plan.strategy)
         .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
     let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;
