@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     /// Something was found for the first time by this worker. How often it was met is in the header's table.
-    Finding(Report),
+    Finding(Box<Report>),
     /// An execution printed something that none before had printed.
     Output {
         /// Its name in the table.

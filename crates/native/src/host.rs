@@ -429,7 +429,7 @@ impl Mailbox {
                 Ok(Record::Finding(report)) => {
                     let (count, first_execution) =
                         counts.get(&report.fingerprint).copied().unwrap_or((1, report.execution));
-                    part.found.push(Found { count, first_execution, report });
+                    part.found.push(Found { count, first_execution, report: *report });
                 }
                 Ok(Record::Output { fingerprint, text, .. }) => {
                     let count = counts.get(&fingerprint).map_or(1, |c| c.0);

@@ -278,7 +278,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
             let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
-            log(&Record::Finding(Report {
+            log(&Record::Finding(Box::new(Report {
                 fingerprint: f.fingerprint,
                 kind: f.kind,
                 message: f.message,
@@ -292,7 +292,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 stderr,
                 spots: f.spots,
                 details: f.details,
-            }));
+            })));
         }
     }
     if request.keep_outputs {
@@ -410,7 +410,7 @@ pub fn died(status: i32) {
     let fingerprint = hash(("died", status));
     if header.table.met(fingerprint, execution) == Some(true) {
         let message = format!("the process ended outside of Fencepost's control (wait status {status:#x})");
-        log(&Record::Finding(Report {
+        log(&Record::Finding(Box::new(Report {
             fingerprint,
             kind: FindingKind::Crash,
             message,
@@ -424,6 +424,6 @@ pub fn died(status: i32) {
             stderr: String::new(),
             spots: Vec::new(),
             details: None,
-        }));
+        })));
     }
 }
