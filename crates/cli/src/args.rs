@@ -110,12 +110,32 @@ pub struct CampaignArgs {
     /// Do not stop at the first finding
     #[arg(long)]
     pub keep_going: bool,
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (any outcome that it does not have when
+    /// each operation takes effect at once is a spec-violation)
+    #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
+    pub spec: Option<Spec>,
     /// Where findings and their executions are written, if there are any
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
+}
+
+/// What a program's observations are held against.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spec {
+    Atomic,
+}
+
+impl CampaignArgs {
+    /// Refuses what is for native programs only.
+    pub fn for_litmus(&self) -> Result<(), Error> {
+        match self.spec {
+            Some(_) => Err(Error::Usage("--spec is for programs: a litmus test has its condition".to_owned())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The models of `litmus`.

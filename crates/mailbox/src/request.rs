@@ -2,6 +2,7 @@
 
 use fencepost_trace::{GraphStep, Model};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A piece of a campaign: so many executions of one program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -28,7 +29,13 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// The outcomes that are allowed, if the program is to be held against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Vec<Observations>>,
 }
+
+/// What an execution has observed: a value for each key.
+pub type Observations = BTreeMap<String, i64>;
 
 /// Who answers the choices of the executions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -46,6 +53,9 @@ pub enum Answers {
         /// The steps.
         steps: Vec<GraphStep>,
     },
+    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
+    /// greatest number of executions.
+    Atomic,
     /// A list, the same for every execution.
     Follow {
         /// The answers.

@@ -3,9 +3,12 @@
 //! `__libc_start_main` is given [`main`] instead of the program's own. With a mailbox in the environment it prepares everything, moves
 //! to a stack of its own, and from there runs the program's `main` again and again, each time at the same place of the process's stack.
 
+use crate::atomically::Atomic;
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{
+    atomically, clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, spec, sys,
+};
 use control::Strategy;
 use fencepost_engine::{Follow, Random};
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
@@ -114,6 +117,7 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request.model, request.buffer);
+    spec::prepare(request);
     hooks::prepare();
     ending::catch_signals();
     results::capture_output();
@@ -143,6 +147,17 @@ extern "C" fn run() -> ! {
     if let Some(header) = results::header() {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
+    if request.answers == Answers::Atomic {
+        atomically::collect(&request, |execution| {
+            if forking {
+                in_child(execution, &request)
+            } else {
+                in_place(execution, &request)
+            };
+        });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
     for execution in request.first..request.first + request.count {
         results::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -157,6 +172,7 @@ extern "C" fn run() -> ! {
 fn strategy(execution: u64, request: &Request) -> Strategy {
     match &request.answers {
         Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Atomic => Strategy::Atomic(Atomic::default()),
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {

@@ -1,5 +1,6 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
+use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
 use ending::Verdict;
@@ -36,6 +37,7 @@ macro_rules! each {
 pub enum Strategy {
     Random(Random),
     Follow(Follow<'static>),
+    Atomic(Atomic),
 }
 
 struct Control {
@@ -266,6 +268,7 @@ fn next() -> Next {
         let next = each!(&mut control.engine, e => match &mut control.strategy {
             Strategy::Random(random) => e.advance(random, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
+            Strategy::Atomic(atomic) => e.advance(atomic, initial),
         });
         if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
             return next;

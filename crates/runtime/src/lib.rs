@@ -13,6 +13,7 @@
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program;
+//! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
 //! - [`hooks`]: everything that the program calls.
 //!
@@ -31,6 +32,7 @@
 compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
 
 mod arena;
+mod atomically;
 mod calls;
 mod campaign;
 mod clock;
@@ -48,6 +50,7 @@ mod real;
 mod results;
 mod shadow;
 mod snapshot;
+mod spec;
 mod sys;
 mod view;
 

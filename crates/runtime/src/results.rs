@@ -3,11 +3,11 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, modules, sys};
+use crate::{atomically, control, explore, fibers, modules, spec, sys};
 use fencepost_mailbox::{
     End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
 };
-use fencepost_trace::{FindingKind, ThreadId};
+use fencepost_trace::{FindingKind, Outcome, ThreadId};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -204,9 +204,14 @@ pub fn found(kind: FindingKind, message: String) {
     results().found.push(Found { fingerprint, kind, message, stacks });
 }
 
+/// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
+pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
+    results().found.push(Found { fingerprint: hash((kind, name)), kind, message, stacks });
+}
+
 /// Has anything been found in this execution so far?
 pub fn any_found() -> bool {
-    !results().found.is_empty()
+    !results().found.is_empty() || spec::is_violated()
 }
 
 /// The execution has ended. Was anything found?
@@ -219,6 +224,11 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
+    }
+    if atomically::is_on() {
+        spec::collect(verdict);
+    } else {
+        spec::judge(verdict, request);
     }
     let found = std::mem::take(&mut results().found);
     let any = !found.is_empty();
@@ -252,6 +262,10 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.keep_traces {
         let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        if let (Verdict::Exit(_), Outcome::StepLimit) = (verdict, &trace.outcome) {
+            // The engine has not seen the end, because the process ended before its last thread did.
+            trace.outcome = Outcome::Finished;
+        }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });

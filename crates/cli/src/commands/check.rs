@@ -24,7 +24,10 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
     let args = args.campaign;
     let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
-        Target::Litmus { subject, digest } => (subject, digest),
+        Target::Litmus { subject, digest } => {
+            args.for_litmus()?;
+            (subject, digest)
+        }
         Target::Native(program) => return native::check(&program, &args, screen),
     };
     let budget = Budget::new(args.work.executions, args.work.time);

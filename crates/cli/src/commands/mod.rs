@@ -5,6 +5,7 @@
 mod cc;
 mod check;
 mod cxx;
+mod include;
 mod litmus;
 mod replay;
 mod shared;
@@ -39,4 +40,5 @@ commands! {
     Cc: cc,
     #[command(name = "c++")]
     Cxx: cxx,
+    Include: include,
 }

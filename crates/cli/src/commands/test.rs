@@ -56,7 +56,10 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
     }
     let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
-        Target::Litmus { subject, digest } => (subject, digest),
+        Target::Litmus { subject, digest } => {
+            args.for_litmus()?;
+            (subject, digest)
+        }
         Target::Native(program) => return native::test(&program, &args, buffer, restart.into(), screen),
     };
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));

@@ -1,6 +1,7 @@
 //! `fencepost test` on a native program.
 
 use super::Program;
+use super::spec::specify;
 use super::words::Words;
 use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
@@ -54,13 +55,18 @@ pub fn test(
     campaign.request.answers = Answers::Random { seed: args.seed };
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
+    let specified = specify(program, args, &mut campaign, screen)?;
     let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
     if !args.keep_going {
         stop_at_first(&mut results);
     }
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let outcome =
-        Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
+    let outcome = Campaigned {
+        command: "test",
+        complete: (!specified).then_some(false),
+        executions: results.executions,
+        blocked: blocked(&results),
+    };
     finish(program, args, &campaign, &plan, outcome, results, started, screen)
 }
 
@@ -78,12 +84,13 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
+    let specified = specify(program, args, &mut campaign, screen)?;
     let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
         command: "check",
-        complete: Some(explored.complete),
+        complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
     };
@@ -308,6 +315,8 @@ impl Again {
 
 /// Is the finding there again?
 pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
-    results.found.iter().any(|found| found.report.kind == kind)
+    // What a replay does not look for: the same execution has the same outcome.
+    kind == FindingKind::SpecViolation
+        || results.found.iter().any(|found| found.report.kind == kind)
         || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
 }

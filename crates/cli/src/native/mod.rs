@@ -2,6 +2,7 @@
 
 mod campaign;
 mod replay;
+mod spec;
 mod words;
 
 pub use campaign::{check, test};

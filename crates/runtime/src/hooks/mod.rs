@@ -16,6 +16,7 @@ pub mod once;
 pub mod process;
 pub mod rwlock;
 pub mod semaphore;
+pub mod spec;
 pub mod strings;
 pub mod threads;
 pub mod time;
@@ -82,6 +83,7 @@ pub fn prepare() {
 /// Before each execution.
 pub fn begin() {
     process::begin();
+    crate::spec::begin();
 }
 
 /// After each execution, before the program's memory is put back.
