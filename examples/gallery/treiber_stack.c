@@ -4,8 +4,9 @@
    Bug: the top is a bare name of a node. A thread reads top A and its successor B; meanwhile others pop A, pop B and push A again: the
    exchange finds A at the top and succeeds, and B, which somebody owns, is in the stack.
    Fix (-DFIXED): the top carries a count that every operation increments, so that the exchange fails.
-   Fencepost says: the assertion that every node is there once fails. */
+   Fencepost says: the assertion that every node is there once fails. With --spec atomic the nodes that were popped are judged, too. */
 #include <assert.h>
+#include <fencepost.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -26,7 +27,6 @@ static uint32_t count_of(uint64_t top) { return (uint32_t)(top >> 32); }
 
 static _Atomic uint64_t top;
 static _Atomic uint32_t next[NODES + 1];
-static int owner[NODES + 1];
 
 static void push(uint32_t node) {
     uint64_t old = atomic_load_explicit(&top, memory_order_relaxed);
@@ -48,24 +48,31 @@ static uint32_t pop(void) {
 }
 
 /* Takes two nodes, gives the first back, and keeps the other. */
-static void *churn(void *me) {
-    uint32_t first = pop(), second = pop();
+static void *churn(void *unused) {
+    fencepost_op_begin("pop");
+    uint32_t first = pop();
+    fencepost_op_end();
+    fencepost_op_begin("pop");
+    uint32_t second = pop();
+    fencepost_op_end();
     if (first != 0) {
-        owner[first] = (int)(long)me;
+        fencepost_op_begin("push");
         push(first);
+        fencepost_op_end();
     }
-    if (second != 0) owner[second] = (int)(long)me;
     return (void *)(long)second;
 }
 
 int main(void) {
+    static const char *const keys[THREADS] = {"first keeps", "second keeps", "third keeps"};
     for (uint32_t node = 1; node <= NODES; node++) push(node);
     pthread_t threads[THREADS];
-    for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, churn, (void *)(i + 1));
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, churn, NULL);
     int times[NODES + 1] = {0};
     for (int i = 0; i < THREADS; i++) {
         void *kept;
         pthread_join(threads[i], &kept);
+        fencepost_observe(keys[i], (long)kept);
         times[(long)kept]++;
     }
     for (uint32_t node; (node = pop()) != 0 && times[node] < THREADS;) times[node]++;

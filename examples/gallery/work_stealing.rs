@@ -6,7 +6,10 @@
 //! Bug: release and acquire in place of sequential consistency. The owner lowers `bottom` and then reads `age`; a thief moves `age` and has read
 //! `bottom`: a store and a load of different places, which release and acquire do not keep in order. Both get the same item.
 //! Fix (`--cfg fixed`): all of them are SeqCst.
-//! Fencepost says: panic, an item was taken twice.
+//! Fencepost says: panic, an item was taken twice. With --spec atomic what was taken is judged, too.
+
+#[path = "../../crates/native/include/fencepost.rs"]
+mod fencepost;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -61,20 +64,20 @@ fn steal() -> Option<usize> {
 
 static TAKEN: [AtomicBool; SIZE] = [const { AtomicBool::new(false) }; SIZE];
 
-fn took(item: Option<usize>) {
-    if let Some(item) = item {
-        assert!(!TAKEN[item].swap(true, Ordering::Relaxed), "item {item} was taken twice");
-    }
+fn take(operation: &str, from: fn() -> Option<usize>) -> i64 {
+    let Some(item) = fencepost::op(operation, from) else { return -1 };
+    assert!(!TAKEN[item].swap(true, Ordering::Relaxed), "item {item} was taken twice");
+    item as i64
 }
 
 fn main() {
     push(0);
     push(1);
     let thief = thread::spawn(|| {
-        took(steal());
-        took(steal());
+        fencepost::observe("stolen first", take("steal", steal));
+        fencepost::observe("stolen second", take("steal", steal));
     });
-    took(pop());
-    took(pop());
+    fencepost::observe("popped first", take("pop", pop));
+    fencepost::observe("popped second", take("pop", pop));
     thief.join().unwrap();
 }

@@ -111,6 +111,10 @@ pub struct CampaignArgs {
     /// Do not stop at the first finding
     #[arg(long)]
     pub keep_going: bool,
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (any outcome that it does not have when
+    /// each operation takes effect at once is a spec-violation)
+    #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
+    pub spec: Option<Spec>,
     /// Where findings and their executions are written, if there are any
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
@@ -130,6 +134,9 @@ pub struct CampaignArgs {
 impl CampaignArgs {
     /// Complains about options that a litmus test has no use for.
     pub fn for_litmus(&self) -> Result<(), Error> {
+        if self.spec.is_some() {
+            return Err(Error::Usage("--spec is for programs: a litmus test has its condition".to_owned()));
+        }
         let option = match (&self.volatile, &self.suppressions) {
             (Some(_), _) => "--volatile",
             (_, Some(_)) => "--suppressions",
@@ -160,6 +167,12 @@ impl SamplingArgs {
         let usual = Sampling::with(self.strategy);
         Sampling { depth: self.depth.unwrap_or(usual.depth), stale: self.stale, ..usual }
     }
+}
+
+/// What a program's observations are held against.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spec {
+    Atomic,
 }
 
 /// The models of `litmus`.

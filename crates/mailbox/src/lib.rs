@@ -17,7 +17,7 @@ mod request;
 mod table;
 
 pub use record::{Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack};
-pub use request::{Answers, Pruning, Request, Restart, Volatile};
+pub use request::{Answers, Observations, Pruning, Request, Restart, Volatile};
 pub use table::{Slot, Table};
 
 use fencepost_trace::Coverage;

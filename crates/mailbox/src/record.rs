@@ -1,5 +1,6 @@
 //! What the runtime writes to the log.
 
+use crate::Observations;
 use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,18 @@ pub enum Record {
         executions: u64,
         /// How many were cut off.
         blocked: u64,
+    },
+    /// Atomic operations can have this outcome.
+    Outcome {
+        /// What was observed.
+        outcome: Observations,
+    },
+    /// The outcomes of atomic operations have been collected.
+    Collected {
+        /// How many executions it took.
+        executions: u64,
+        /// Why there may be others, if there may.
+        problem: Option<String>,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {

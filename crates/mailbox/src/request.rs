@@ -3,6 +3,7 @@
 use crate::Spot;
 use fencepost_trace::{GraphStep, Model, Sampling};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// A piece of a campaign: so many executions of one program.
@@ -45,6 +46,9 @@ pub struct Request {
     /// The finding at which a debugger is to stop, by its fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debug: Option<u64>,
+    /// The outcomes that are allowed, if the program is to be held against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Vec<Observations>>,
 }
 
 /// What a volatile access is under c11.
@@ -59,6 +63,9 @@ pub enum Volatile {
     /// A plain access.
     Plain,
 }
+
+/// What an execution has observed: a value for each key.
+pub type Observations = BTreeMap<String, i64>;
 
 /// Who answers the choices of the executions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -86,6 +93,9 @@ pub enum Answers {
         /// The steps.
         steps: Vec<GraphStep>,
     },
+    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
+    /// greatest number of executions.
+    Atomic,
     /// A list, the same for every execution.
     Follow {
         /// The answers.

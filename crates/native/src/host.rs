@@ -5,8 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Pruning, REQUEST_OFFSET, Record, Report, Request, Restart,
-    Stack, VARIABLE, Volatile, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report, Request,
+    Restart, Stack, VARIABLE, Volatile, state,
 };
 use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
@@ -60,6 +60,7 @@ impl Campaign {
                 ignored: Vec::new(),
                 details: None,
                 debug: None,
+                spec: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -105,8 +106,21 @@ pub struct Results {
     pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
+    /// Of a collection of outcomes: those of atomic operations.
+    pub collected: Option<Collected>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// The outcomes of atomic operations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Collected {
+    /// Each once.
+    pub outcomes: Vec<Observations>,
+    /// How many executions it took.
+    pub executions: u64,
+    /// Why there may be others, if there may.
+    pub problem: Option<String>,
 }
 
 /// What came of an exploration.
@@ -183,6 +197,35 @@ pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
     run_campaign(&again)
 }
 
+/// How many schedules of atomic operations are tried.
+const SCHEDULES: u64 = 100_000;
+/// Where an execution of atomic operations is cut off.
+const ATOMIC_STEPS: u64 = 100_000;
+/// More outcomes than this tell nobody anything, and do not fit a request.
+const MOST_OUTCOMES: usize = 5_000;
+
+/// Collects what the program can observe if each of its operations takes effect at once and memory is sequentially consistent.
+pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
+    let mut atomic = campaign.clone();
+    atomic.request.answers = Answers::Atomic;
+    if atomic.request.model.is_hardware() {
+        (atomic.request.model, atomic.request.buffer) = (Model::Sc, None);
+    }
+    (atomic.request.first, atomic.request.count) = (0, SCHEDULES);
+    atomic.request.max_steps = ATOMIC_STEPS;
+    atomic.request.stop_at_first = false;
+    atomic.jobs = 1;
+    let mut collected = run_campaign(&atomic)?.collected.unwrap_or_default();
+    collected.outcomes.sort();
+    collected.outcomes.dedup();
+    if collected.executions == 0 {
+        collected.problem = Some("the program ended the process".to_owned());
+    } else if collected.outcomes.len() > MOST_OUTCOMES {
+        collected.problem = Some(format!("there are more than {MOST_OUTCOMES} outcomes"));
+    }
+    Ok(collected)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
 pub(crate) struct Library(tempfile::TempDir);
 
@@ -208,7 +251,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
-                if let Answers::Explore | Answers::Graph { .. } = campaign.request.answers {
+                if let Answers::Explore | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
@@ -355,6 +398,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.notes.extend(other.notes);
     into.cut_off.extend(other.cut_off);
     into.explored = other.explored.or(into.explored);
+    into.collected = other.collected.or(into.collected.take());
     for found in other.found {
         let same =
             |f: &&mut Found| f.report.fingerprint == found.report.fingerprint && f.report.kind == found.report.kind;
@@ -440,6 +484,13 @@ impl Mailbox {
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });
+                }
+                Ok(Record::Outcome { outcome }) => {
+                    part.collected.get_or_insert_with(Collected::default).outcomes.push(outcome);
+                }
+                Ok(Record::Collected { executions, problem }) => {
+                    let collected = part.collected.get_or_insert_with(Collected::default);
+                    (collected.executions, collected.problem) = (executions, problem);
                 }
                 Err(error) => part.notes.push(format!("a record that cannot be read: {error}")),
             }

@@ -6,7 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{
-    clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys,
+    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, results, shadow,
+    snapshot, spec, sys,
 };
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
@@ -122,6 +123,7 @@ fn prepare(request: &Request) {
     control::initialise(request);
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
+    spec::prepare(request);
     hooks::prepare();
     ending::catch_signals();
     results::capture_output();
@@ -152,6 +154,17 @@ extern "C" fn run() -> ! {
     if let Some(header) = results::header() {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
+    if request.answers == Answers::Atomic {
+        atomically::collect(&request, |execution| {
+            if forking {
+                in_child(execution, &request)
+            } else {
+                in_place(execution, &request)
+            };
+        });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
     for execution in request.first..request.first + request.count {
         results::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -171,6 +184,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
             control::Answers::Random { seed, sampling }
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
+        Answers::Atomic => control::Answers::Atomic,
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {

@@ -1,5 +1,6 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
+use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
@@ -37,12 +38,18 @@ macro_rules! each {
 enum Strategy {
     Random(Sampler<'static>),
     Follow(Follow<'static>),
+    Atomic(Atomic),
 }
 
 /// Who shall answer the choices of an execution.
 pub enum Answers {
-    Random { seed: u64, sampling: Sampling },
+    Random {
+        seed: u64,
+        sampling: Sampling,
+    },
     Follow(&'static [u32]),
+    /// Whole operations of the program, one after the other.
+    Atomic,
 }
 
 struct Control {
@@ -117,9 +124,10 @@ pub fn begin(answers: &Answers, max_steps: u64) {
     let control = control();
     control.drawn = match answers {
         Answers::Random { seed, sampling } => Some((*seed, *sampling)),
-        Answers::Follow(_) => None,
+        Answers::Follow(_) | Answers::Atomic => None,
     };
     match (&mut control.strategy, answers) {
+        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
         (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
         (strategy, Answers::Random { seed, sampling }) => {
@@ -329,6 +337,7 @@ fn next() -> Next {
             _ if stall::is_on() => e.advance(stall::strategy(), initial),
             Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
+            Strategy::Atomic(atomic) => e.advance(atomic, initial),
         });
         match next {
             Next::End(Outcome::Deadlock { .. }) => {}

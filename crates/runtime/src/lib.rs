@@ -14,6 +14,7 @@
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end;
+//! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
@@ -32,6 +33,7 @@
 compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
 
 mod arena;
+mod atomically;
 mod calls;
 mod campaign;
 mod clock;
@@ -52,6 +54,7 @@ mod real;
 mod results;
 mod shadow;
 mod snapshot;
+mod spec;
 mod stall;
 mod sys;
 mod view;

@@ -3,7 +3,7 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{self, Earlier, Kind};
-use crate::{campaign, control, debugger, details, explore, fibers, modules, sys};
+use crate::{atomically, campaign, control, debugger, details, explore, fibers, modules, spec, sys};
 use fencepost_mailbox::{
     Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
     Stack,
@@ -250,9 +250,15 @@ pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
     finding_of(verdict, request).map(|found| found.fingerprint)
 }
 
+/// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
+pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
+    let fingerprint = hash((kind, name));
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after: None });
+}
+
 /// Has anything been found in this execution so far?
 pub fn any_found() -> bool {
-    !results().found.is_empty()
+    !results().found.is_empty() || spec::is_violated()
 }
 
 /// The execution has ended. Was anything found?
@@ -266,6 +272,11 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
+    }
+    if atomically::is_on() {
+        spec::collect(verdict);
+    } else {
+        spec::judge(verdict, request);
     }
     if let Verdict::StepLimit | Verdict::Timeout = verdict {
         cut_off(header, *verdict == Verdict::Timeout);

@@ -6,6 +6,7 @@ mod cargo;
 mod cc;
 mod check;
 mod cxx;
+mod include;
 mod litmus;
 mod replay;
 mod shared;
@@ -41,4 +42,5 @@ commands! {
     #[command(name = "c++")]
     Cxx: cxx,
     Cargo: cargo,
+    Include: include,
 }

@@ -2,6 +2,7 @@
 
 use super::Program;
 use super::finding::{add_details, finding, race_key};
+use super::spec::specify;
 use super::words::Words;
 use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
@@ -63,6 +64,7 @@ pub fn test(
     campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
+    let specified = specify(program, args, &mut campaign, screen)?;
     let suppressions = suppressions(args)?;
     let mut search = Search::new(program, &suppressions);
     let (mut statuses, mut suppressed) = (BTreeSet::new(), 0);
@@ -86,7 +88,7 @@ pub fn test(
     };
     let outcome = Campaigned {
         command: "test",
-        complete: None,
+        complete: (!specified).then_some(false),
         executions: results.executions,
         blocked: blocked(&results),
         states: statuses.len() as u64,
@@ -118,6 +120,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
+    let specified = specify(program, args, &mut campaign, screen)?;
     let suppressions = suppressions(args)?;
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
@@ -135,7 +138,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
         command: "check",
-        complete: Some(explored.complete),
+        complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
         states: results.statuses.len() as u64,
@@ -452,6 +455,8 @@ pub fn answers(strategy: &StrategySpec) -> Answers {
 
 /// Is the finding there again?
 pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
-    results.found.iter().any(|found| found.report.kind == kind)
+    // What a replay does not look for: the same execution has the same outcome.
+    kind == FindingKind::SpecViolation
+        || results.found.iter().any(|found| found.report.kind == kind)
         || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
 }

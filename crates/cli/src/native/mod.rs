@@ -4,6 +4,7 @@ mod campaign;
 mod finding;
 mod reason;
 mod replay;
+mod spec;
 mod words;
 
 pub use campaign::{check, test};

@@ -16,6 +16,7 @@ pub mod once;
 pub mod process;
 pub mod rwlock;
 pub mod semaphore;
+pub mod spec;
 pub mod strings;
 pub mod threads;
 pub mod time;
@@ -85,6 +86,7 @@ pub fn prepare() {
 pub fn begin() {
     process::begin();
     volatile::reset();
+    crate::spec::begin();
 }
 
 /// After each execution, before the program's memory is put back.
