@@ -110,7 +110,7 @@ pub struct CampaignArgs {
     /// Do not stop at the first finding
     #[arg(long)]
     pub keep_going: bool,
-    /// Where findings and their executions are written, if there are any
+    /// Where the report (run.json), findings and their executions are written; those of an earlier run there are removed
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps

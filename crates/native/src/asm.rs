@@ -91,6 +91,23 @@ impl fmt::Display for HiddenAtomic {
 /// # Errors
 /// The module cannot be read, or is not an ELF file.
 pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>> {
+    examine(path, symbols).map(|examined| examined.hidden)
+}
+
+/// What the machine code of a module tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Examined {
+    /// Its hidden atomics.
+    pub hidden: Vec<HiddenAtomic>,
+    /// Whether Rust's standard library in it is instrumented; `None` if it is not there.
+    pub rust_std: Option<bool>,
+}
+
+/// Looks for hidden atomics, and at Rust's standard library.
+///
+/// # Errors
+/// As [`scan`].
+pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
     let bytes = std::fs::read(path)?;
     let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
@@ -101,6 +118,17 @@ pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>>
     let instrumented_units: HashSet<usize> =
         functions.iter().filter(|function| function.calls_runtime).filter_map(|f| f.unit(module)).collect();
 
+    // However it was built, its sources lie there.
+    let in_std = |function: &&Function| {
+        let unit = module.units.at(function.start).map(|(_, unit)| unit);
+        unit.is_some_and(|unit| unit.name.contains("library/std/src/lib.rs"))
+    };
+    let rust_std = functions
+        .iter()
+        .filter(in_std)
+        .map(|function| function.calls_runtime)
+        .fold(None, |any, calls| Some(calls || any.unwrap_or(false)));
+
     let mut found: Vec<HiddenAtomic> = Vec::new();
     for function in functions.iter().filter(|function| !function.hits.is_empty()) {
         let Some(origin) = function.origin(module, &instrumented_units) else { continue };
@@ -108,7 +136,7 @@ pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>>
             add(&mut found, hit, origin, module);
         }
     }
-    Ok(found)
+    Ok(Examined { hidden: found, rust_std })
 }
 
 /// Adds a hit, or counts it where an earlier one has the same source position.

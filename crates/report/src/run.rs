@@ -47,8 +47,9 @@ pub struct RunReport {
     pub executions: u64,
     /// How many were cut off by a limit or in an endless loop.
     pub blocked: u64,
-    /// How many different final states were seen.
-    pub states: u64,
+    /// How many different final states were seen, if the program has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<u64>,
     /// How long it took.
     pub seconds: f64,
     /// What was found.
@@ -56,6 +57,11 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Did a limit cut off all executions of a random campaign?
+    pub fn is_all_cut_off(&self) -> bool {
+        self.command == "test" && self.blocked > 0 && self.blocked == self.executions
+    }
+
     /// The JSON document, with a newline at the end.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a report is always JSON");

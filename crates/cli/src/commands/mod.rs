@@ -7,8 +7,11 @@ mod check;
 mod cxx;
 mod litmus;
 mod replay;
+mod rustflags;
 mod shared;
 mod test;
+
+pub use shared::write_run;
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
@@ -39,4 +42,5 @@ commands! {
     Cc: cc,
     #[command(name = "c++")]
     Cxx: cxx,
+    Rustflags: rustflags,
 }

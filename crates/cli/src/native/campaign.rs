@@ -3,16 +3,20 @@
 use super::Program;
 use super::words::Words;
 use crate::args::CampaignArgs;
+use crate::commands::write_run;
 use crate::error::{Error, Status};
-use crate::recording::{Recording, write_whole};
+use crate::limits::Budget;
+use crate::progress::Line;
+use crate::recording::{Recording, clear};
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_mailbox::{Answers, Record, Restart, Stack};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
-use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Verdict};
+use fencepost_report::text::{self, Look, Mark};
+use fencepost_report::{Describe, Order, RunReport, Verdict};
 use fencepost_trace::{
     Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace,
 };
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
@@ -24,8 +28,6 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
 const EXPLORED_EVENTS: u64 = 10_000;
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// More rows than this of an execution are not read by anybody.
-const SHOWN_EVENTS: usize = 200;
 
 /// What the host needs to run `program`.
 pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Option<Duration>) -> Campaign {
@@ -47,14 +49,16 @@ pub fn test(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
     let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.answers = Answers::Random { seed: args.seed };
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
+    let line = watched(&campaign, args, args.work.time.is_none().then_some(EXECUTIONS), screen);
     let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    drop(line);
     if !args.keep_going {
         stop_at_first(&mut results);
     }
@@ -71,14 +75,16 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         return Err(Error::Usage(problem));
     }
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
+    let line = watched(&campaign, args, None, screen);
     let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    drop(line);
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
@@ -88,6 +94,14 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         blocked: explored.blocked,
     };
     finish(program, args, &campaign, &plan, outcome, results, started, screen)
+}
+
+/// The line that says how far the campaign is; `usual` is how many executions there are if nobody says.
+fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen: &Screen) -> Line {
+    let progress = campaign.progress.clone();
+    Line::start(screen, Budget::new(args.work.executions.or(usual), args.work.time), move || {
+        (progress.executions.load(Ordering::Relaxed), progress.findings.load(Ordering::Relaxed))
+    })
 }
 
 /// What a campaign amounts to.
@@ -130,6 +144,9 @@ fn stop_at_first(results: &mut Results) {
     results.found.retain(|found| found.first_execution == first);
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    // How many of them were cut off is not known.
+    results.ended.clear();
+    results.cut_off.clear();
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -145,6 +162,8 @@ fn finish(
 ) -> Result<Status, Error> {
     let words = Words::new(Some((program.executable.display().to_string(), program.base)));
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
+    clear(&args.out);
+    cut_off(&results, campaign, &words).iter().for_each(|note| eprintln!("note: {note}"));
     for (i, found) in results.found.iter().enumerate() {
         let mut finding = finding(i as u32 + 1, found, &words);
         let mut plan = plan.clone();
@@ -153,23 +172,23 @@ fn finish(
         let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
         let again = if lost { None } else { Again::new(program, campaign, &plan.strategy) };
         if let Some(again) = &again {
-            let path = args.out.join(format!("finding-{}.json", finding.id));
-            finding.replay = Some(path.display().to_string());
+            let name = format!("finding-{}", finding.id);
+            finding.replay = Some(args.out.join(format!("{name}.json")).display().to_string());
             let restart = campaign.request.restart;
             let recording = Recording::native(outcome.command, program, plan, restart, again.digest(), &finding);
-            if let Err(error) = recording.write_alone(&path) {
+            if let Err(error) = recording.write(&args.out, &name, &again.trace) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
             }
         }
-        let output = printed(found);
-        let execution = again.map(|again| again.text(screen.look)).unwrap_or_default();
-        shown.push((!screen.json() && !screen.quiet).then_some(execution + &output));
+        let visible = !screen.json() && !screen.quiet;
+        shown.push(visible.then(|| details(found, again.as_ref(), &words, screen.look)));
         findings.push(finding);
     }
     let verdict = match outcome.complete {
         _ if !findings.is_empty() => Verdict::Fail,
         Some(false) => Verdict::Incomplete,
+        None if outcome.blocked > 0 && outcome.blocked == outcome.executions => Verdict::Incomplete,
         _ => Verdict::Pass,
     };
     let report = RunReport {
@@ -182,17 +201,15 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
-        states: results.statuses.len() as u64,
+        states: None,
         seconds: started.elapsed().as_secs_f64(),
         findings,
     };
-    if verdict == Verdict::Fail && problem.is_none() {
-        problem = write_whole(&args.out.join("run.json"), report.to_json().as_bytes()).err();
-    }
+    problem = problem.or(write_run(&args.out, &report));
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => screen.print(&text::run(&report, &shown, screen.look))?,
+        (false, false) => screen.print(&text::run(&report, &shown, &words, screen.look))?,
     }
     match (problem, verdict) {
         (Some(error), _) => Err(error),
@@ -224,13 +241,57 @@ fn finding(id: u32, found: &Found, words: &Words) -> Finding {
     }
 }
 
-/// What the failing execution had printed.
-fn printed(found: &Found) -> String {
-    let part = |name: &str, text: &str| {
-        let lines: String = text.lines().map(|line| format!("    {}\n", text::clean(line))).collect();
-        if lines.is_empty() { String::new() } else { format!("  {name} of the program:\n{lines}") }
+/// The calls that led to a finding, the execution that shows it, and what that had printed.
+fn details(found: &Found, again: Option<&Again>, words: &Words, look: Look) -> String {
+    let mut text = String::new();
+    for stack in &found.report.stacks {
+        let calls = words.calls(stack);
+        // One call is where the finding is, and that has been shown.
+        if calls.len() > 1 {
+            let access = if stack.access.is_empty() { String::new() } else { format!(" ({})", stack.access) };
+            text += &text::stack(
+                &format!("{}{access}, innermost call first:", words.thread(ThreadId(stack.thread))),
+                &calls,
+                look,
+            );
+        }
+    }
+    if let Some(again) = again {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &again.text(Some(found), look);
+    }
+    text + &text::printed("stdout", &found.report.stdout, look) + &text::printed("stderr", &found.report.stderr, look)
+}
+
+/// Executions that a limit cut off are of no use without a word about where they were.
+fn cut_off(results: &Results, campaign: &Campaign, words: &Words) -> Vec<String> {
+    const MOST: usize = 3;
+    let note = |(execution, late, stacks): &(u64, bool, Vec<Stack>)| {
+        let limit = match late {
+            true => format!("{} seconds (--timeout)", campaign.timeout.as_secs_f64()),
+            false => format!("{} steps (--max-steps)", campaign.request.max_steps),
+        };
+        let place = |stack: &Stack| {
+            let label = words.finding_label(stack).label;
+            let file = if label.file.is_empty() { String::new() } else { format!(" ({}:{})", label.file, label.line) };
+            format!("{} in {}{file}", words.thread(ThreadId(stack.thread)), label.function)
+        };
+        let places: Vec<String> = stacks.iter().map(place).collect();
+        let places = places.join(", ");
+        (places.clone(), format!("execution {} was cut off after {limit}: {places}", execution + 1))
     };
-    part("stdout", &found.report.stdout) + &part("stderr", &found.report.stderr)
+    let mut list = results.cut_off.clone();
+    list.sort_by_key(|(execution, ..)| *execution);
+    let mut notes: Vec<(String, String)> = Vec::new();
+    for (places, text) in list.iter().map(note) {
+        // Several workers may have met the same.
+        if notes.len() < MOST && notes.iter().all(|(known, _)| *known != places) {
+            notes.push((places, text));
+        }
+    }
+    notes.into_iter().map(|(_, text)| text).collect()
 }
 
 /// An execution that was run once more, to be shown.
@@ -288,15 +349,50 @@ impl Again {
         crate::digest::of_trace(&self.trace)
     }
 
-    /// Threads side by side: the end of it, where it is long.
-    pub fn text(&self, look: Look) -> String {
-        let events = self.trace.events.len();
-        if events > SHOWN_EVENTS {
-            return format!("  ({events} events: see the trace of the replay)\n");
+    /// The words for it.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Threads side by side: of a long execution, what matters to the finding.
+    pub fn text(&self, found: Option<&Found>, look: Look) -> String {
+        let stacks = found.map_or(&[][..], |found| &found.report.stacks);
+        let mut involved: Vec<ThreadId> = stacks.iter().map(|stack| ThreadId(stack.thread)).collect();
+        if let Outcome::Deadlock { blocked: threads } | Outcome::Livelock { spinning: threads } = &self.trace.outcome {
+            involved.extend(threads);
         }
-        let shown =
-            text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
+        let marks = found.map_or_else(Vec::new, |found| self.marks(found));
+        let shown = text::Execution {
+            trace: &self.trace,
+            order: self.order,
+            describe: &self.words,
+            races: &[],
+            state: &[],
+            involved: &involved,
+            marks: &marks,
+        };
         text::execution(&shown, look)
+    }
+
+    /// Rows for what is no event: a plain access, a misuse of the heap, an end.
+    fn marks(&self, found: &Found) -> Vec<Mark> {
+        let Found { report, .. } = found;
+        let mark = |stack: &Stack, after: u32, remark: &str| Mark {
+            after,
+            thread: ThreadId(stack.thread),
+            label: self.words.finding_label(stack).label,
+            remark: remark.to_owned(),
+        };
+        let end = self.trace.events.len() as u32;
+        match (report.after, report.kind) {
+            (Some(after), _) => {
+                let message = self.words.named(&report.message);
+                report.stacks.first().map(|stack| mark(stack, after, &message)).into_iter().collect()
+            }
+            (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "waits for ever")).collect(),
+            (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "goes on for ever")).collect(),
+            (None, _) => report.stacks.first().map(|stack| mark(stack, end, &report.message)).into_iter().collect(),
+        }
     }
 }
 

@@ -22,7 +22,7 @@
 mod arguments;
 mod single;
 
-pub use single::{CompileError, compile_single};
+pub use single::{CompileError, compile_single, rust_flags};
 
 use arguments::{Arguments, Debug, Stage};
 use std::ffi::{OsStr, OsString};

@@ -133,21 +133,41 @@ fn rust(file: &Path, program: &Path, runtime_dir: &Path) -> Prepared {
     let mut command = Command::new(&rustc);
     // Sanitizers are unstable options; stable compilers take them when told that this is meant.
     command.env("RUSTC_BOOTSTRAP", "1");
-    command.args(["-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"]);
-    command.arg("-Cllvm-args=-tsan-distinguish-volatile=1");
+    command.args(instrumentation(runtime_dir));
     command.args(["-g", "-Copt-level=1", "-Cdebug-assertions=on", "--crate-type=bin", "--crate-name"]);
     command.arg(crate_name(file));
     if !flags.iter().any(|flag| flag.to_string_lossy().starts_with("--edition")) {
         command.args(["--edition", "2021"]);
     }
+    command.args(flags).arg("-o").arg(program).arg(not_an_option(file));
+    (command, rustc, "RUSTC")
+}
+
+/// The options with which rustc instruments a program and links the runtime.
+///
+/// # Errors
+/// The runtime's directory cannot be prepared.
+pub fn rust_flags(runtime_dir: &Path) -> std::io::Result<Vec<OsString>> {
+    prepare_runtime_directory(runtime_dir)?;
+    Ok(instrumentation(runtime_dir))
+}
+
+fn instrumentation(runtime_dir: &Path) -> Vec<OsString> {
+    let mut flags: Vec<OsString> = [
+        "-Zsanitizer=thread",
+        "-Zexternal-clangrt",
+        "-Cunsafe-allow-abi-mismatch=sanitizer",
+        "-Cllvm-args=-tsan-distinguish-volatile=1",
+    ]
+    .map(OsString::from)
+    .to_vec();
     // Before everything else: an argument at the end would come after libc, whose functions would then be found first.
     for argument in runtime_by_path(runtime_dir) {
         let mut option = OsString::from("-Zpre-link-arg=");
         option.push(argument);
-        command.arg(option);
+        flags.push(option);
     }
-    command.args(flags).arg("-o").arg(program).arg(not_an_option(file));
-    (command, rustc, "RUSTC")
+    flags
 }
 
 /// The name of the crate: the file's, with what crates may not have replaced.
