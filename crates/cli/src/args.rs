@@ -115,7 +115,7 @@ pub struct CampaignArgs {
     /// each operation takes effect at once is a spec-violation)
     #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
     pub spec: Option<Spec>,
-    /// Where findings and their executions are written, if there are any
+    /// Where the report (run.json), findings and their executions are written; those of an earlier run there are removed
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps

@@ -12,6 +12,7 @@ mod exhaustive;
 mod in_order;
 mod limits;
 mod native;
+mod progress;
 mod recording;
 mod screen;
 mod subject;

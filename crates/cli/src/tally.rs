@@ -3,6 +3,7 @@
 //! Tallies of parts of a campaign add up to that of the whole, in whatever order they are added.
 
 use crate::limits::Budget;
+use crate::progress::LITMUS;
 use crate::subject::{State, Subject};
 use fencepost_engine::Threads;
 use fencepost_explore::Executed;
@@ -14,6 +15,9 @@ use fencepost_trace::{
     Trace,
 };
 use rustc_hash::FxHashMap;
+
+/// How often those who watch are told.
+const PIECE: u64 = 32;
 
 /// What makes two findings the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,7 +164,11 @@ impl<'a> Collector<'a> {
 
     /// Is the budget spent? Then the tally says so.
     fn is_spent(&mut self) -> bool {
-        let spent = self.budget.is_spent(self.tally.executions + self.tally.blocked);
+        let done = self.tally.executions + self.tally.blocked;
+        if done != 0 && done.is_multiple_of(PIECE) {
+            LITMUS.add(PIECE);
+        }
+        let spent = self.budget.is_spent(done);
         self.tally.limited |= spent;
         spent
     }
@@ -262,6 +270,7 @@ impl<'a> Collector<'a> {
             None => {
                 let plan = self.watch.plan(again());
                 self.tally.findings.push(Found { key, message, count: 1, first: execution, plan });
+                LITMUS.found();
             }
         }
         if self.watch.stop == Stop::AtFinding { Flow::Break(()) } else { Flow::Continue(()) }

@@ -121,7 +121,15 @@ impl Witness {
         };
         let state: Vec<(String, String)> =
             subject.vars.iter().cloned().zip(self.state.iter().map(i64::to_string)).collect();
-        let shown = text::Execution { trace: &self.trace, order, describe: subject, races: &self.races, state: &state };
+        let shown = text::Execution {
+            trace: &self.trace,
+            order,
+            describe: subject,
+            races: &self.races,
+            state: &state,
+            involved: &[],
+            marks: &[],
+        };
         text::execution(&shown, look)
     }
 }

@@ -16,7 +16,8 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Many executions of one program.
@@ -34,6 +35,17 @@ pub struct Campaign {
     pub timeout: Duration,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
+    /// How far it is, for those who watch.
+    pub progress: Arc<Progress>,
+}
+
+/// How far a campaign is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Executions that have ended.
+    pub executions: AtomicU64,
+    /// Findings so far; the same one in two workers counts twice.
+    pub findings: AtomicU64,
 }
 
 impl Campaign {
@@ -64,6 +76,7 @@ impl Campaign {
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
+            progress: Arc::default(),
         }
     }
 }
@@ -185,6 +198,7 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     again.request.count = 1;
     again.request.keep_traces = true;
     again.jobs = 1;
+    again.progress = Arc::default();
     run_campaign(&again)
 }
 
@@ -244,7 +258,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     while next < end {
         let mut mailbox = Mailbox::new(&Request { first: next, count: end - next, ..campaign.request.clone() })?;
         let mut worker = start(campaign, library, &mailbox)?;
-        let status = watch(&mut worker, &mailbox, campaign.timeout)?;
+        let status = watch(&mut worker, &mailbox, campaign)?;
         mailbox.collect(&mut results);
         match mailbox.header().state.load(Ordering::Acquire) {
             state::DONE => break,
@@ -314,13 +328,17 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
 }
 
 /// Waits for the worker, and interrupts executions that take too long.
-fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result<ExitStatus> {
+fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<ExitStatus> {
+    let timeout = campaign.timeout;
+    let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
     let mut interrupted = false;
     let mut pause = Duration::from_micros(200);
     loop {
+        seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
+            seen.update(mailbox, &campaign.progress);
             return Ok(status);
         }
         std::thread::sleep(pause);
@@ -334,6 +352,29 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result
             interrupted = true;
             // SAFETY: sends a signal to a child that has not been waited for.
             unsafe { libc::kill(worker.id() as libc::pid_t, libc::SIGXCPU) };
+        }
+    }
+}
+
+/// What of a worker's work has been added to the progress.
+#[derive(Default)]
+struct Seen {
+    executions: u64,
+    log: usize,
+}
+
+impl Seen {
+    fn update(&mut self, mailbox: &Mailbox, progress: &Progress) {
+        let done = mailbox.header().done.load(Ordering::Relaxed);
+        progress.executions.fetch_add(done - self.executions, Ordering::Relaxed);
+        self.executions = done;
+        let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
+        if used > self.log {
+            const FINDING: &[u8] = b"{\"record\":\"finding\"";
+            let new = mailbox.map[LOG_OFFSET + self.log..LOG_OFFSET + used].split(|byte| *byte == b'\n');
+            let findings = new.filter(|line| line.starts_with(FINDING)).count();
+            progress.findings.fetch_add(findings as u64, Ordering::Relaxed);
+            self.log = used;
         }
     }
 }

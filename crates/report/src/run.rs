@@ -81,8 +81,9 @@ pub struct RunReport {
     pub blocked: u64,
     /// In how many something was found.
     pub failing_executions: u64,
-    /// How many different final states were seen.
-    pub states: u64,
+    /// How many different final states were seen, if the program has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<u64>,
     /// Which reads read from which stores, of a random campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Seen>,
@@ -100,6 +101,11 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl RunReport {
+    /// Did a limit cut off all executions of a random campaign?
+    pub fn is_all_cut_off(&self) -> bool {
+        self.command == "test" && self.blocked > 0 && self.blocked == self.executions
+    }
+
     /// The JSON document, with a newline at the end.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a report is always JSON");

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const STEPS: u64 = 20_000;
 
 static ON: AtomicBool = AtomicBool::new(false);
+static UNCERTAIN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Default)]
 struct State {
@@ -77,18 +78,17 @@ pub fn spinning() -> Vec<ThreadId> {
     (0..looping.len() as u32).map(ThreadId).filter(|t| looping[t.index()]).collect()
 }
 
-/// The running thread is where nothing is known of its registers.
+/// The running thread is about to ask for something where nothing is known of its registers. Only noted: the hook is not at work yet, and whatever it
+/// calls may come back in.
 #[inline]
 pub fn uncertain() {
-    if is_on() {
-        state().changed();
-    }
+    UNCERTAIN.store(true, Ordering::Relaxed);
 }
 
 /// The running thread asks for an operation, and its place and registers are noted.
 pub fn stands() {
     let state = state();
-    let mut changed = clock::now() != state.now;
+    let mut changed = UNCERTAIN.swap(false, Ordering::Relaxed) || clock::now() != state.now;
     state.now = clock::now();
     state.next = control::events(state.next, &mut |_, _, kind, _| {
         changed |= match kind {

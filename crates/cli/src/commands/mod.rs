@@ -9,8 +9,11 @@ mod cxx;
 mod include;
 mod litmus;
 mod replay;
+mod rustflags;
 mod shared;
 mod test;
+
+pub use shared::write_run;
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
@@ -43,4 +46,5 @@ commands! {
     Cxx: cxx,
     Cargo: cargo,
     Include: include,
+    Rustflags: rustflags,
 }

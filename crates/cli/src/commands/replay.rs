@@ -59,7 +59,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
             text += &witness.text(&subject, screen.look);
             text.push('\n');
             if let Some(finding) = &recording.finding {
-                text += &text::reproduced(finding, screen.look);
+                text += &text::reproduced(finding, &*subject, screen.look);
             }
         }
         text +=

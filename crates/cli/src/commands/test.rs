@@ -6,6 +6,7 @@ use crate::campaign;
 use crate::error::{Error, Status};
 use crate::limits::Budget;
 use crate::native;
+use crate::progress::{LITMUS, Line};
 use crate::screen::Screen;
 use crate::target::Target;
 use fencepost_mailbox::Pruning;
@@ -79,7 +80,9 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     args.for_litmus()?;
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
     let budget = Budget::new(executions, args.work.time);
+    let line = Line::start(screen, budget, || LITMUS.get());
     let tally = campaign::random(&subject, watch(&args, buffer), (args.seed, sampling), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
+    drop(line);
     Campaign { command: "test", args: &args, subject: &subject, digest: &digest, started }.finish(tally, None, screen)
 }

@@ -5,19 +5,23 @@ use super::finding::{add_details, finding, race_key};
 use super::spec::specify;
 use super::words::Words;
 use crate::args::CampaignArgs;
+use crate::commands::write_run;
 use crate::error::{Error, Status};
-use crate::recording::{Recording, write_whole};
+use crate::limits::Budget;
+use crate::progress::Line;
+use crate::recording::{Recording, clear};
 use crate::screen::Screen;
 use crate::suppressions::Suppressions;
-use fencepost_mailbox::{Answers, Pruning, Record, Restart};
+use fencepost_mailbox::{Answers, Pruning, Record, Restart, Stack};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
-use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Seen, Verdict};
+use fencepost_report::text::{self, Look, Mark};
+use fencepost_report::{Describe, Order, RunReport, Seen, Verdict};
 use fencepost_trace::{
     BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
     Trace,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
@@ -29,8 +33,6 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
 const EXPLORED_EVENTS: u64 = 10_000;
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// More rows than this of an execution are not read by anybody.
-const SHOWN_EVENTS: usize = 200;
 
 /// What the host needs to run `program`.
 pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Option<Duration>) -> Campaign {
@@ -54,7 +56,7 @@ pub fn test(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
     let strategy = StrategySpec::Random { seed: args.seed, sampling };
     let plan = Plan { model: args.model, buffer, strategy, limits };
@@ -66,13 +68,13 @@ pub fn test(
     campaign.jobs = args.work.jobs();
     let specified = specify(program, args, &mut campaign, screen)?;
     let suppressions = suppressions(args)?;
+    let line = watched(&campaign, args, args.work.time.is_none().then_some(EXECUTIONS), screen);
     let mut search = Search::new(program, &suppressions);
-    let (mut statuses, mut suppressed) = (BTreeSet::new(), 0);
+    let mut suppressed = 0;
     let (results, examined) = loop {
         let mut results =
             run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
         results.executions += campaign.request.first;
-        statuses.extend(results.statuses.keys().copied());
         results.notes.iter().for_each(|note| eprintln!("note: {note}"));
         if !args.keep_going {
             stop_at_first(&mut results);
@@ -86,12 +88,13 @@ pub fn test(
         campaign.request.first = covered.iter().map(|one| one.found.first_execution).min().unwrap_or(0);
         campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
     };
+    drop(line);
+    cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     let outcome = Campaigned {
         command: "test",
         complete: (!specified).then_some(false),
         executions: results.executions,
         blocked: blocked(&results),
-        states: statuses.len() as u64,
         suppressed,
         failing: results.failing,
         pairs: results.pairs,
@@ -111,7 +114,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         return Err(Error::Usage(problem));
     }
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let strategy = StrategySpec::Follow { choices: Vec::new() };
     let plan = Plan { model: args.model, buffer: None, strategy, limits };
@@ -122,6 +125,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.stop_at_first = !args.keep_going;
     let specified = specify(program, args, &mut campaign, screen)?;
     let suppressions = suppressions(args)?;
+    let line = watched(&campaign, args, None, screen);
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
     let (results, examined) = loop {
@@ -134,6 +138,8 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         // The exploration stopped for what is suppressed: once more, without it.
         campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
     };
+    drop(line);
+    cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
@@ -141,12 +147,19 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
-        states: results.statuses.len() as u64,
         suppressed,
         failing: results.failing,
         pairs: BTreeMap::new(),
     };
     finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+}
+
+/// The line that says how far the campaign is; `usual` is how many executions there are if nobody says.
+fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen: &Screen) -> Line {
+    let progress = campaign.progress.clone();
+    Line::start(screen, Budget::new(args.work.executions.or(usual), args.work.time), move || {
+        (progress.executions.load(Ordering::Relaxed), progress.findings.load(Ordering::Relaxed))
+    })
 }
 
 /// What a campaign amounts to.
@@ -156,7 +169,6 @@ struct Campaigned {
     complete: Option<bool>,
     executions: u64,
     blocked: u64,
-    states: u64,
     suppressed: u64,
     /// In how many executions something was found.
     failing: u64,
@@ -276,6 +288,9 @@ fn stop_at_first(results: &mut Results) {
     results.executions = first + 1;
     results.pairs.retain(|_, execution| *execution <= first);
     results.failing = 1;
+    // How many of them were cut off is not known.
+    results.ended.clear();
+    results.cut_off.clear();
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -290,6 +305,8 @@ fn finish(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    clear(&args.out);
     for (i, Examined { found, mut finding, again, .. }) in examined.into_iter().enumerate() {
         finding.id = i as u32 + 1;
         let mut plan = plan.clone();
@@ -297,24 +314,24 @@ fn finish(
         // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
         let number = found.report.drawn.map(|_| found.report.execution);
         if number.is_some() || again.is_some() {
-            let path = args.out.join(format!("finding-{}.json", finding.id));
-            finding.replay = Some(path.display().to_string());
+            let name = format!("finding-{}", finding.id);
+            finding.replay = Some(args.out.join(format!("{name}.json")).display().to_string());
             let digest = again.as_ref().map(Again::digest).unwrap_or_default();
             let recording =
                 Recording::native(outcome.command, program, plan, &campaign.request, number, digest, &finding);
-            if let Err(error) = recording.write_alone(&path) {
+            if let Err(error) = recording.write(&args.out, &name, again.as_ref().map(|again| &again.trace)) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
             }
         }
-        let output = printed(&found);
-        let execution = again.map(|again| again.text(screen.look)).unwrap_or_default();
-        shown.push((!screen.json() && !screen.quiet).then_some(execution + &output));
+        let visible = !screen.json() && !screen.quiet;
+        shown.push(visible.then(|| details(&finding, &found, again.as_ref(), &words, screen.look)));
         findings.push(finding);
     }
     let verdict = match outcome.complete {
         _ if !findings.is_empty() => Verdict::Fail,
         Some(false) => Verdict::Incomplete,
+        None if outcome.blocked > 0 && outcome.blocked == outcome.executions => Verdict::Incomplete,
         _ => Verdict::Pass,
     };
     let report = RunReport {
@@ -328,19 +345,17 @@ fn finish(
         executions: outcome.executions,
         blocked: outcome.blocked,
         failing_executions: outcome.failing,
-        states: outcome.states,
+        states: None,
         coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
         findings,
         suppressed: outcome.suppressed,
     };
-    if verdict == Verdict::Fail && problem.is_none() {
-        problem = write_whole(&args.out.join("run.json"), report.to_json().as_bytes()).err();
-    }
+    problem = problem.or(write_run(&args.out, &report));
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => screen.print(&text::run(&report, &shown, screen.look))?,
+        (false, false) => screen.print(&text::run(&report, &shown, &words, screen.look))?,
     }
     match (problem, verdict) {
         (Some(error), _) => Err(error),
@@ -366,13 +381,59 @@ fn strategy(found: &Found) -> StrategySpec {
     }
 }
 
-/// What the failing execution had printed.
-fn printed(found: &Found) -> String {
-    let part = |name: &str, text: &str| {
-        let lines: String = text.lines().map(|line| format!("    {}\n", text::clean(line))).collect();
-        if lines.is_empty() { String::new() } else { format!("  {name} of the program:\n{lines}") }
+/// The calls that led to a finding, the execution that shows it, and what that had printed.
+fn details(finding: &Finding, found: &Found, again: Option<&Again>, words: &Words, look: Look) -> String {
+    let mut text = String::new();
+    // Where more is known, it has been said.
+    let stacks = if finding.stacks.is_empty() { &found.report.stacks[..] } else { &[] };
+    for stack in stacks {
+        let calls = words.calls(stack);
+        // One call is where the finding is, and that has been shown.
+        if calls.len() > 1 {
+            let access = if stack.access.is_empty() { String::new() } else { format!(" ({})", stack.access) };
+            text += &text::stack(
+                &format!("{}{access}, innermost call first:", words.thread(ThreadId(stack.thread))),
+                &calls,
+                look,
+            );
+        }
+    }
+    if let Some(again) = again {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &again.text(Some(found), look);
+    }
+    text + &text::printed("stdout", &found.report.stdout, look) + &text::printed("stderr", &found.report.stderr, look)
+}
+
+/// Executions that a limit cut off are of no use without a word about where they were.
+fn cut_off(results: &Results, campaign: &Campaign, words: &Words) -> Vec<String> {
+    const MOST: usize = 3;
+    let note = |(execution, late, stacks): &(u64, bool, Vec<Stack>)| {
+        let limit = match late {
+            true => format!("{} seconds (--timeout)", campaign.timeout.as_secs_f64()),
+            false => format!("{} steps (--max-steps)", campaign.request.max_steps),
+        };
+        let place = |stack: &Stack| {
+            let label = words.finding_label(stack).label;
+            let file = if label.file.is_empty() { String::new() } else { format!(" ({}:{})", label.file, label.line) };
+            format!("{} in {}{file}", words.thread(ThreadId(stack.thread)), label.function)
+        };
+        let places: Vec<String> = stacks.iter().map(place).collect();
+        let places = places.join(", ");
+        (places.clone(), format!("execution {} was cut off after {limit}: {places}", execution + 1))
     };
-    part("stdout", &found.report.stdout) + &part("stderr", &found.report.stderr)
+    let mut list = results.cut_off.clone();
+    list.sort_by_key(|(execution, ..)| *execution);
+    let mut notes: Vec<(String, String)> = Vec::new();
+    for (places, text) in list.iter().map(note) {
+        // Several workers may have met the same.
+        if notes.len() < MOST && notes.iter().all(|(known, _)| *known != places) {
+            notes.push((places, text));
+        }
+    }
+    notes.into_iter().map(|(_, text)| text).collect()
 }
 
 /// An execution that was run once more, to be shown.
@@ -432,15 +493,50 @@ impl Again {
         crate::digest::of_trace(&self.trace)
     }
 
-    /// Threads side by side: the end of it, where it is long.
-    pub fn text(&self, look: Look) -> String {
-        let events = self.trace.events.len();
-        if events > SHOWN_EVENTS {
-            return format!("  ({events} events: see the trace of the replay)\n");
+    /// The words for it.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Threads side by side: of a long execution, what matters to the finding.
+    pub fn text(&self, found: Option<&Found>, look: Look) -> String {
+        let stacks = found.map_or(&[][..], |found| &found.report.stacks);
+        let mut involved: Vec<ThreadId> = stacks.iter().map(|stack| ThreadId(stack.thread)).collect();
+        if let Outcome::Deadlock { blocked: threads } | Outcome::Livelock { spinning: threads } = &self.trace.outcome {
+            involved.extend(threads);
         }
-        let shown =
-            text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
+        let marks = found.map_or_else(Vec::new, |found| self.marks(found));
+        let shown = text::Execution {
+            trace: &self.trace,
+            order: self.order,
+            describe: &self.words,
+            races: &[],
+            state: &[],
+            involved: &involved,
+            marks: &marks,
+        };
         text::execution(&shown, look)
+    }
+
+    /// Rows for what is no event: a plain access, a misuse of the heap, an end.
+    fn marks(&self, found: &Found) -> Vec<Mark> {
+        let Found { report, .. } = found;
+        let mark = |stack: &Stack, after: u32, remark: &str| Mark {
+            after,
+            thread: ThreadId(stack.thread),
+            label: self.words.finding_label(stack).label,
+            remark: remark.to_owned(),
+        };
+        let end = self.trace.events.len() as u32;
+        match (report.after, report.kind) {
+            (Some(after), _) => {
+                let message = self.words.named(&report.message);
+                report.stacks.first().map(|stack| mark(stack, after, &message)).into_iter().collect()
+            }
+            (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "waits for ever")).collect(),
+            (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "goes on for ever")).collect(),
+            (None, _) => report.stacks.first().map(|stack| mark(stack, end, &report.message)).into_iter().collect(),
+        }
     }
 }
 

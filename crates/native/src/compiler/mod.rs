@@ -25,7 +25,7 @@ mod arguments;
 mod cargo;
 mod single;
 
-pub use cargo::become_cargo;
+pub use cargo::{become_cargo, rust_flags};
 pub use single::{CompileError, compile_single};
 
 use crate::embedded::include_directory;
