@@ -149,6 +149,6 @@ impl Words {
 
 /// Is this a file of the languages' standard libraries?
 fn is_library(file: &str) -> bool {
-    const PLACES: [&str; 5] = ["/rustc/", "/rust/deps/", "/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm"];
+    const PLACES: [&str; 4] = ["/rustc/", "/rust/deps/", "/usr/include/c++/", "/usr/lib/gcc/"];
     PLACES.iter().any(|place| file.starts_with(place)) || file.contains("/lib/rustlib/src/")
 }
