@@ -10,7 +10,7 @@ use crate::screen;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
 use fencepost_mailbox::Volatile;
-use fencepost_trace::{Limits, Model};
+use fencepost_trace::{Limits, Model, Sampling, Scheduler};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -139,6 +139,29 @@ impl CampaignArgs {
     }
 }
 
+/// How choices are drawn.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SamplingArgs {
+    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with priorities that
+    /// change at a few points), pos (operations with priorities)
+    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy")]
+    pub strategy: Scheduler,
+    /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
+    #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]
+    pub depth: Option<u32>,
+    /// Prefer what is old in so many of 100 choices: loads read old stores, stores stay in their buffers [default: it varies]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Strategy")]
+    pub stale: Option<u32>,
+}
+
+impl SamplingArgs {
+    /// As a value.
+    pub fn sampling(&self) -> Sampling {
+        let usual = Sampling::with(self.strategy);
+        Sampling { depth: self.depth.unwrap_or(usual.depth), stale: self.stale, ..usual }
+    }
+}
+
 /// The models of `litmus`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelList(pub Vec<Model>);
@@ -176,6 +199,15 @@ fn volatile(text: &str) -> Result<Volatile, String> {
 /// A number of things to do.
 fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number, 1 or more".to_owned())
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    let fits = |n: &u32| (1..=Sampling::MOST_DEPTH).contains(n);
+    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a number from 1 to {}", Sampling::MOST_DEPTH))
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 /// `30s`, `5m`, `1h`, `250ms`; a number alone is seconds.

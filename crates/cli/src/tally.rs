@@ -10,7 +10,8 @@ use fencepost_explore::graph::{Flow, Stuck, Visitor, steps_of};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{
-    EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Pair, Plan, StrategySpec, ThreadId,
+    Trace,
 };
 use rustc_hash::FxHashMap;
 
@@ -45,11 +46,15 @@ pub struct Tally {
     pub blocked: u64,
     /// Of `executions`, those in which the program failed.
     pub failed: u64,
+    /// Of both, those in which something was found.
+    pub failing: u64,
     /// Did a limit keep some from being explored?
     pub limited: bool,
     /// How many end in each final state.
     pub states: FxHashMap<State, u64>,
     pub findings: Vec<Found>,
+    /// Which reads read from which stores, each with the first execution in which it was seen, counted from 0.
+    pub pairs: FxHashMap<Pair, u64>,
 }
 
 impl Tally {
@@ -58,9 +63,13 @@ impl Tally {
         self.executions += other.executions;
         self.blocked += other.blocked;
         self.failed += other.failed;
+        self.failing += other.failing;
         self.limited |= other.limited;
         for (state, count) in other.states {
             *self.states.entry(state).or_default() += count;
+        }
+        for (pair, first) in other.pairs {
+            self.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
         }
         for found in other.findings {
             match self.findings.iter_mut().find(|known| known.key == found.key) {
@@ -110,12 +119,14 @@ pub struct Collector<'a> {
     budget: Budget,
     /// How many executions came before these.
     before: u64,
+    /// The last execution in which something was found.
+    failing: u64,
     pub tally: Tally,
 }
 
 impl<'a> Collector<'a> {
     pub fn new(subject: &'a Subject, watch: Watch, budget: Budget) -> Self {
-        Collector { subject, watch, budget, before: 0, tally: Tally::default() }
+        Collector { subject, watch, budget, before: 0, failing: 0, tally: Tally::default() }
     }
 
     /// A part of a campaign: executions after the first so many.
@@ -241,12 +252,16 @@ impl<'a> Collector<'a> {
     }
 
     fn found(&mut self, key: Key, message: String, again: impl FnOnce() -> StrategySpec) -> Flow {
+        let execution = self.before + self.tally.executions + self.tally.blocked;
+        if self.failing != execution {
+            self.failing = execution;
+            self.tally.failing += 1;
+        }
         match self.tally.findings.iter_mut().find(|known| known.key == key) {
             Some(known) => known.count += 1,
             None => {
-                let first = self.before + self.tally.executions + self.tally.blocked;
                 let plan = self.watch.plan(again());
-                self.tally.findings.push(Found { key, message, count: 1, first, plan });
+                self.tally.findings.push(Found { key, message, count: 1, first: execution, plan });
             }
         }
         if self.watch.stop == Stop::AtFinding { Flow::Break(()) } else { Flow::Continue(()) }

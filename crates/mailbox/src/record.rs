@@ -1,6 +1,6 @@
 //! What the runtime writes to the log.
 
-use fencepost_trace::{FindingKind, GraphStep, Trace};
+use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -28,6 +28,15 @@ pub enum Record {
         trace: Trace,
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
+    },
+    /// An execution was cut off by a limit: the first of this worker's at these places.
+    CutOff {
+        /// Which execution.
+        execution: u64,
+        /// By the limit of time? Otherwise by that of steps.
+        late: bool,
+        /// Where its threads were.
+        stacks: Vec<Stack>,
     },
     /// An exploration has ended.
     Explored {
@@ -58,8 +67,14 @@ pub struct Report {
     pub execution: u64,
     /// Where: for a race both accesses, the later one first; otherwise the failing thread, or all that wait.
     pub stacks: Vec<Stack>,
+    /// How many events there had been by then, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Of an execution with more answers than are kept: the seed and the sampling that drew them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<(u64, Sampling)>,
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,

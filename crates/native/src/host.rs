@@ -5,12 +5,13 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
-    Volatile, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Pruning, REQUEST_OFFSET, Record, Report, Request, Restart,
+    Stack, VARIABLE, Volatile, state,
 };
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -45,10 +46,11 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1 },
+                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
+                prune: Pruning::default(),
                 restart: Restart::InPlace,
                 status_is_finding: true,
                 keep_outputs: false,
@@ -57,6 +59,7 @@ impl Campaign {
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
                 details: None,
+                debug: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -80,6 +83,8 @@ pub struct Found {
 pub struct Results {
     /// How many executions there were.
     pub executions: u64,
+    /// In how many of them something was found.
+    pub failing: u64,
     /// How many steps they took.
     pub steps: u64,
     /// How they ended.
@@ -94,6 +99,10 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Which reads read from which stores, each with the first execution in which it was seen.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
@@ -132,9 +141,11 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
+    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
     let pieces = (0..jobs).map(|i| {
-        let first = (i * share).min(campaign.request.count);
+        let first = i.saturating_mul(share).min(campaign.request.count);
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
@@ -163,11 +174,20 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     run_campaign(&again)
 }
 
+/// Runs the execution of this number of a campaign again, without a trace.
+pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
+    let mut again = campaign.clone();
+    again.request.first = execution;
+    again.request.count = 1;
+    again.jobs = 1;
+    run_campaign(&again)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
-struct Library(tempfile::TempDir);
+pub(crate) struct Library(tempfile::TempDir);
 
 impl Library {
-    fn new(runtime: &Path) -> io::Result<Library> {
+    pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
         let dir = tempfile::tempdir()?;
         std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
         Ok(Library(dir))
@@ -209,7 +229,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+/// What the program finds in its environment beside what is there already.
+pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
     let mut path = library.0.path().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
@@ -221,17 +242,20 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         preload.push(":");
         preload.push(old);
     }
-    let mut command = Command::new(&campaign.program);
-    command
-        .args(&campaign.arguments)
-        .env("LD_LIBRARY_PATH", path)
-        .env("LD_PRELOAD", preload)
+    [
+        ("LD_LIBRARY_PATH", path),
+        ("LD_PRELOAD", preload),
         // What the dynamic linker looks up late, it would have to look up again in every execution.
-        .env("LD_BIND_NOW", "1")
+        ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        .env("RUST_BACKTRACE", "0")
-        .env(VARIABLE, mailbox.file.path())
-        .stdin(Stdio::null());
+        ("RUST_BACKTRACE", "0".into()),
+        (VARIABLE, mailbox.file.path().into()),
+    ]
+}
+
+fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+    let mut command = Command::new(&campaign.program);
+    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
     // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
     // the host's.
     unsafe {
@@ -274,6 +298,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result
 impl Results {
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
+        self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
         let how = match status.signal() {
             Some(signal) => format!("signal {signal}"),
@@ -285,7 +310,9 @@ impl Results {
             message: format!("the process ended outside of Fencepost's control: {how}"),
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
@@ -308,19 +335,25 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
 /// Puts what two workers, or two campaigns, found together.
 pub fn merge(into: &mut Results, other: Results) {
     into.executions += other.executions;
+    into.failing += other.failing;
     into.seconds += other.seconds;
     into.steps += other.steps;
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    for (pair, first) in other.pairs {
+        into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
+    }
     into.notes.extend(other.notes);
+    into.cut_off.extend(other.cut_off);
     into.explored = other.explored.or(into.explored);
     for found in other.found {
         let same =
@@ -339,13 +372,13 @@ pub fn merge(into: &mut Results, other: Results) {
 }
 
 /// The host's side of a mailbox.
-struct Mailbox {
+pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
 }
 
 impl Mailbox {
-    fn new(request: &Request) -> io::Result<Mailbox> {
+    pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
@@ -367,6 +400,7 @@ impl Mailbox {
         let mut part = Results::default();
         let header = self.header();
         part.executions = header.done.load(Ordering::Acquire);
+        part.failing = header.failing.load(Ordering::Acquire);
         part.steps = header.steps.load(Ordering::Acquire);
         for end in End::ALL {
             let n = header.ended[end as usize].load(Ordering::Acquire);
@@ -380,6 +414,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.pairs.extend(header.coverage.pairs());
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()
@@ -401,6 +436,7 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

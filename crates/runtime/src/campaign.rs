@@ -5,10 +5,11 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
-use control::Strategy;
-use fencepost_engine::{Follow, Random};
-use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
+use crate::{
+    clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, results, shadow, snapshot, sys,
+};
+use fencepost_engine::Sampler;
+use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -44,6 +45,11 @@ pub fn pass_on(signal: i32) {
 
 fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
+}
+
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    CAMPAIGN.get().as_ref()?.request.as_ref()
 }
 
 /// The program's `main`, for when it is called instead of it.
@@ -113,7 +119,7 @@ fn prepare(request: &Request) {
         ending::give_up("cannot reserve address space for the race detector (is there a limit on virtual memory?)");
     }
     modules::refresh();
-    control::initialise(request.model, request.buffer);
+    control::initialise(request);
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     hooks::prepare();
@@ -136,6 +142,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    debugger::stop_at(request.debug);
     if let Answers::Explore | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
@@ -156,27 +163,32 @@ extern "C" fn run() -> ! {
     sys::exit(0)
 }
 
-fn strategy(execution: u64, request: &Request) -> Strategy {
+fn answers(execution: u64, request: &Request) -> control::Answers {
     match &request.answers {
-        Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Random { seed, sampling } => {
+            let Some(header) = results::header() else { ending::internal("no mailbox") };
+            let (seed, sampling) = Sampler::plan(*seed, sampling, execution, &header.coverage);
+            control::Answers::Random { seed, sampling }
+        }
+        Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
-            Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
+            Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
             _ => ending::internal("the request has changed"),
         },
     }
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::begin(strategy(execution, request), request.max_steps);
+    control::begin(&answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     control::started();
     let exact = details::begin();
-    exact::reset(exact && !request.model.is_hardware());
+    exact::reset(false);
     global::set_running(match (request.model.is_hardware(), exact) {
         (true, _) => mode::HARDWARE,
         (false, true) => mode::EXACT,

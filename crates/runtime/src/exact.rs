@@ -1,4 +1,4 @@
-//! A race detector that misses nothing, for explorations and for executions that are run again.
+//! A race detector that misses nothing, for explorations.
 //!
 //! [`shadow`] keeps the newest accesses to each place, so that of several that race it names the last. Here
 //! all accesses of the execution are kept, each program point once for each time of its thread, and every pair is looked at. An exploration with
@@ -74,7 +74,7 @@ pub fn is_on() -> bool {
 
 /// An access of the running thread.
 pub fn access(address: usize, size: usize, kind: Kind, pc: usize) {
-    if is_on() {
+    if is_on() || details::are_wanted() {
         global::quietly(|| look(address, size, kind, pc));
     }
 }
@@ -82,20 +82,19 @@ pub fn access(address: usize, size: usize, kind: Kind, pc: usize) {
 fn look(address: usize, size: usize, kind: Kind, pc: usize) {
     let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
     details::reached(address, size, by);
-    let Some(state) = STATE.get() else { return };
+    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
     let clock = state.clock(by.thread as usize, shadow::time(READ));
     let end = address.saturating_add(size);
     let mut at = address;
     while at < end {
         let next = ((at & !7) + 8).min(end);
         let bytes = (((1u16 << (next - at)) - 1) << (at & 7)) as u8;
-        piece(at, Entry { bytes, by, clock });
+        piece(state, at, Entry { bytes, by, clock });
         at = next;
     }
 }
 
-fn piece(address: usize, new: Entry) {
-    let Some(state) = STATE.get() else { return };
+fn piece(state: &mut State, address: usize, new: Entry) {
     let line = state.lines.entry(address & !7).or_default();
     if line.contains(&new) {
         return;

@@ -13,8 +13,8 @@
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program;
-//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end;
+//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -37,6 +37,7 @@ mod campaign;
 mod clock;
 mod context;
 mod control;
+mod debugger;
 mod details;
 mod ending;
 mod exact;
@@ -51,6 +52,7 @@ mod real;
 mod results;
 mod shadow;
 mod snapshot;
+mod stall;
 mod sys;
 mod view;
 

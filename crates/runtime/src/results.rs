@@ -3,12 +3,12 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{self, Earlier, Kind};
-use crate::{control, details, explore, fibers, modules, sys};
+use crate::{campaign, control, debugger, details, explore, fibers, modules, sys};
 use fencepost_mailbox::{
     Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
     Stack,
 };
-use fencepost_trace::{FindingKind, ThreadId};
+use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -21,6 +21,7 @@ struct Found {
     stacks: Vec<Stack>,
     spots: Vec<Spot>,
     details: Option<Details>,
+    after: Option<u32>,
 }
 
 struct Results {
@@ -184,7 +185,8 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
     let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
     let details = details::about(address, &[me.0, earlier.thread]);
-    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details });
+    let after = control::event_count();
+    record(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details, after });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
@@ -204,7 +206,8 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
-    results().found.push(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details });
+    let after = control::event_count();
+    record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
 }
 
 /// Where the block that a finding is about was freed.
@@ -223,7 +226,28 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
     let mut stacks = vec![stack(me.0, access, &fibers::stack_of(me))];
     stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
-    results().found.push(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details });
+    let after = control::event_count();
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+}
+
+fn record(found: Found) {
+    let fingerprint = found.fingerprint;
+    results().found.push(found);
+    debugger::announce(fingerprint);
+}
+
+/// The running thread is about to end the execution.
+pub fn ending(verdict: &Verdict) {
+    if debugger::is_there()
+        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
+    {
+        debugger::announce(fingerprint);
+    }
+}
+
+/// The name of the finding that an end is, if it is one.
+pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
+    finding_of(verdict, request).map(|found| found.fingerprint)
 }
 
 /// Has anything been found in this execution so far?
@@ -235,12 +259,16 @@ pub fn any_found() -> bool {
 pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
+    header.coverage.end(control::steps());
     header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
     }
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
+    }
+    if let Verdict::StepLimit | Verdict::Timeout = verdict {
+        cut_off(header, *verdict == Verdict::Timeout);
     }
     let mut found = std::mem::take(&mut results().found);
     found.retain(|f| !request.ignored.contains(&f.fingerprint));
@@ -256,7 +284,9 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 message: f.message,
                 execution,
                 stacks: f.stacks,
-                choices: if explore::is_on() { Vec::new() } else { control::choices() },
+                after: f.after,
+                choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
+                drawn: if explore::is_on() { None } else { control::drawn() },
                 steps: explore::steps(),
                 stdout,
                 stderr,
@@ -277,6 +307,13 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.keep_traces {
         let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        shorten(&mut trace);
+        match verdict {
+            // The engine does not hear of these.
+            Verdict::Exit(_) => trace.outcome = Outcome::Finished,
+            Verdict::Livelock(spinning) => trace.outcome = Outcome::Livelock { spinning: spinning.clone() },
+            _ => {}
+        }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
@@ -286,15 +323,40 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
             sys::truncate(file);
         }
     }
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     any
+}
+
+/// Remembers where threads were when a limit cut an execution off, once for each place.
+fn cut_off(header: &Header, late: bool) {
+    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+        .map(ThreadId)
+        .filter(|thread| !fibers::all().get(*thread).ended)
+        .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
+        .collect();
+    let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
+    let execution = results().execution;
+    if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
+        log(&Record::CutOff { execution, late, stacks });
+    }
+}
+
+/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+const MOST_EVENTS: usize = 100_000;
+
+fn shorten(trace: &mut Trace) {
+    if trace.events.len() > MOST_EVENTS {
+        trace.events.truncate(MOST_EVENTS);
+        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+    }
 }
 
 fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     let me = fibers::current();
     let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
     let (kind, message, stacks) = match verdict {
-        Verdict::Exit(0) | Verdict::Redundant => return None,
+        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
         Verdict::Exit(status) if request.status_is_finding => {
             (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
         }
@@ -308,8 +370,14 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
             let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
             (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
         }
-        Verdict::StepLimit => (FindingKind::Livelock, "no end within the limit of steps".to_owned(), Vec::new()),
-        Verdict::Timeout => (FindingKind::Livelock, "no end within the limit of time".to_owned(), here("")),
+        Verdict::Livelock(spinning) => {
+            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
+            let message = match spinning.len() {
+                1 => "a thread goes around a loop for ever: nobody is left to end it",
+                _ => "threads go around loops for ever: nobody is left to end them",
+            };
+            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
+        }
     };
     let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
     let fingerprint = match verdict {
@@ -318,7 +386,7 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     };
     let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
     let details = details::about(0, &threads);
-    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details })
+    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -336,6 +404,7 @@ fn signal_name(signal: i32) -> &'static str {
 pub fn died(status: i32) {
     let Some(header) = header() else { return };
     header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+    header.failing.fetch_add(1, Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     let execution = results().execution;
     let fingerprint = hash(("died", status));
@@ -347,7 +416,9 @@ pub fn died(status: i32) {
             message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),

@@ -8,20 +8,21 @@ use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
 use crate::suppressions::Suppressions;
-use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_mailbox::{Answers, Pruning, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Verdict};
+use fencepost_report::{Order, RunReport, Seen, Verdict};
 use fencepost_trace::{
-    Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
+    Trace,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
 const EXECUTIONS: u64 = 10_000;
 /// With a limit of time alone, the work is given out in pieces of so many.
-const PIECE: u64 = 10_000;
+const PIECE: u64 = 157 * BLOCK;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
@@ -45,17 +46,21 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
 pub fn test(
     program: &Program,
     args: &CampaignArgs,
+    sampling: Sampling,
     buffer: Option<u32>,
     restart: Restart,
+    prune: Pruning,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
-    let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Random { seed: args.seed, sampling };
+    let plan = Plan { model: args.model, buffer, strategy, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
-    campaign.request.answers = Answers::Random { seed: args.seed };
+    campaign.request.answers = Answers::Random { seed: args.seed, sampling };
+    campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
     let suppressions = suppressions(args)?;
@@ -86,6 +91,8 @@ pub fn test(
         blocked: blocked(&results),
         states: statuses.len() as u64,
         suppressed,
+        failing: results.failing,
+        pairs: results.pairs,
     };
     finish(program, args, &campaign, &plan, outcome, examined, started, screen)
 }
@@ -104,7 +111,8 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
-    let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Follow { choices: Vec::new() };
+    let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.request.answers = Answers::Explore;
@@ -132,6 +140,8 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         blocked: explored.blocked,
         states: results.statuses.len() as u64,
         suppressed,
+        failing: results.failing,
+        pairs: BTreeMap::new(),
     };
     finish(program, args, &campaign, &plan, outcome, examined, started, screen)
 }
@@ -145,6 +155,10 @@ struct Campaigned {
     blocked: u64,
     states: u64,
     suppressed: u64,
+    /// In how many executions something was found.
+    failing: u64,
+    /// The reads-from pairs that were seen, with the first execution of each.
+    pairs: BTreeMap<Pair, u64>,
 }
 
 /// A finding, and the execution that shows it.
@@ -206,7 +220,9 @@ impl<'a> Search<'a> {
     fn look_again(&self, campaign: &Campaign, one: &mut Examined) {
         let report = &one.found.report;
         // An execution outside of our control has left no answers behind.
-        if report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty() {
+        // One that is too long leaves no trace.
+        let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
+        if lost || report.drawn.is_some() {
             return;
         }
         let mut campaign = campaign.clone();
@@ -255,6 +271,8 @@ fn stop_at_first(results: &mut Results) {
     results.found.retain(|found| found.first_execution == first);
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    results.pairs.retain(|_, execution| *execution <= first);
+    results.failing = 1;
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -273,11 +291,14 @@ fn finish(
         finding.id = i as u32 + 1;
         let mut plan = plan.clone();
         plan.strategy = strategy(&found);
-        if let Some(again) = &again {
+        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
+        let number = found.report.drawn.map(|_| found.report.execution);
+        if number.is_some() || again.is_some() {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
-            let how = (campaign.request.restart, campaign.request.volatile);
-            let recording = Recording::native(outcome.command, program, plan, how, again.digest(), &finding);
+            let digest = again.as_ref().map(Again::digest).unwrap_or_default();
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, number, digest, &finding);
             if let Err(error) = recording.write_alone(&path) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
@@ -303,7 +324,9 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
+        failing_executions: outcome.failing,
         states: outcome.states,
+        coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
         findings,
         suppressed: outcome.suppressed,
@@ -324,8 +347,16 @@ fn finish(
     }
 }
 
+/// What has been seen.
+fn seen(pairs: &BTreeMap<Pair, u64>, executions: u64) -> Seen {
+    Seen::new(pairs.values().copied(), executions)
+}
+
 /// What leads to the finding again.
 fn strategy(found: &Found) -> StrategySpec {
+    if let Some((seed, sampling)) = found.report.drawn {
+        return StrategySpec::Random { seed, sampling };
+    }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
         steps => StrategySpec::Graph { steps: steps.to_vec() },
@@ -361,18 +392,21 @@ impl Again {
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
     }
 
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.answers = answers(strategy);
+        host::repeat(&campaign, execution)
+    }
+
     /// Follows recorded answers, or a recorded graph.
     pub fn follow(
         program: &Program,
         campaign: &Campaign,
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
-            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
-        };
-        let mut results = host::replay(campaign, answers)?;
+        let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
@@ -404,6 +438,15 @@ impl Again {
         let shown =
             text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
         text::execution(&shown, look)
+    }
+}
+
+/// The same for the runtime.
+pub fn answers(strategy: &StrategySpec) -> Answers {
+    match strategy {
+        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
+        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
 }
 

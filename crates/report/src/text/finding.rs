@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::layout::{clean, counted, grouped, width, wrap};
-use crate::{RunReport, Verdict};
+use crate::{RunReport, Seen, Verdict};
 use fencepost_trace::{Finding, FindingLabel};
 
 /// A campaign: what was done, and what came of it. `shown` has, for each finding, the execution that shows it, if there
@@ -104,12 +104,23 @@ fn conclusion(report: &RunReport, look: Look) -> String {
     if report.complete {
         done += ": all there are";
     }
+    let news = report.coverage.filter(|seen| seen.recent >= 20).map_or_else(String::new, |seen| news(&seen));
     format!(
-        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n",
+        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n{news}",
         report.command,
         clean(&report.target),
         report.model,
         counted(report.states, "final state"),
         report.seconds
     )
+}
+
+/// How much was still new in the end.
+fn news(seen: &Seen) -> String {
+    let last = format!("the last {} executions", grouped(seen.recent));
+    let pairs = counted(seen.pairs, "reads-from pair");
+    match seen.new {
+        0 => format!("  {last} showed nothing new ({pairs} seen)\n"),
+        new => format!("  {} in {last} ({pairs} seen)\n", counted(new, "new reads-from pair")),
+    }
 }

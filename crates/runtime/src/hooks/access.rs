@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, exact, explore, view};
+use crate::{calls, control, exact, explore, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +17,20 @@ pub fn calm() {
     LEFT.store(PATIENCE, Ordering::Relaxed);
 }
 
+/// Do the bytes lie within eight aligned ones?
+#[inline(always)]
+fn fits<const SIZE: usize>(address: usize) -> bool {
+    SIZE <= 8 && (address & 7) + SIZE <= 8
+}
+
+/// One access more: is it time to give way?
+#[inline(always)]
+fn is_impatient() -> bool {
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+    left == 0
+}
+
 /// An access that the program makes when this returns.
 #[inline(always)]
 fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
@@ -25,12 +39,8 @@ fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         return;
     }
     // Nearly all accesses end here.
-    if mode == mode::LANGUAGE && SIZE <= 8 && (address & 7) + SIZE <= 8 && shadow::is_known(address, SIZE, kind) {
-        let left = LEFT.load(Ordering::Relaxed);
-        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-        if left != 0 {
-            return;
-        }
+    if mode == mode::LANGUAGE && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+        return;
     }
     new_access::<SIZE>(address, kind, pc)
 }
@@ -44,8 +54,21 @@ pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
-        mode::SUSPICIOUS => look_around(),
+        mode::HARDWARE => {
+            stall::uncertain();
+            return view::plain(address, SIZE, kind.write, pc);
+        }
+        mode::SUSPICIOUS => {
+            look_around();
+            exact::access(address, SIZE, kind, pc);
+        }
+        mode::EXACT => {
+            exact::access(address, SIZE, kind, pc);
+            // An execution that is run again must not notice that it is watched.
+            if !explore::is_on() && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+                return;
+            }
+        }
         _ => {}
     }
     let left = LEFT.load(Ordering::Relaxed);
@@ -56,8 +79,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     if kind.write {
         explore::wrote(address);
     }
-    exact::access(address, SIZE, kind, pc);
-    let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
+    let touched = if fits::<SIZE>(address) {
         shadow::check(address, SIZE, kind, pc)
     } else {
         shadow::range(address, SIZE, kind, pc)
@@ -70,6 +92,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[cold]
 fn give_way(pc: usize) {
     global::CALLER_PC.store(pc, Ordering::Relaxed);
+    stall::uncertain();
     super::at_work(|| control::perform(Op::Yield));
 }
 
@@ -100,7 +123,10 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 wrote(address, length, pc);
             }
         }
-        _ => view::range(address, length, kind.write, pc),
+        _ => {
+            stall::uncertain();
+            view::range(address, length, kind.write, pc);
+        }
     }
 }
 
