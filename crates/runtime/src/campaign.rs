@@ -202,7 +202,7 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     fibers::all().begin(campaign().top, campaign().base, run_main);
     control::started();
     let exact = details::begin();
-    exact::reset(exact && !request.model.is_hardware());
+    exact::reset(false);
     global::set_running(match (request.model.is_hardware(), exact) {
         (true, _) => mode::HARDWARE,
         (false, true) => mode::EXACT,

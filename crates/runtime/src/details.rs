@@ -65,6 +65,12 @@ pub fn begin() -> bool {
     state.is_some()
 }
 
+/// Are details wanted?
+#[inline]
+pub fn are_wanted() -> bool {
+    STATE.get().is_some()
+}
+
 /// The running thread is about to make this access.
 pub fn reached(address: usize, size: usize, by: Earlier) {
     let Some(state) = STATE.get() else { return };

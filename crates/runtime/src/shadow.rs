@@ -10,7 +10,7 @@
 //! execution; none is invented.
 
 use crate::global::{self, Global};
-use crate::{control, fibers, results, sys};
+use crate::{control, exact, fibers, results, sys};
 use fencepost_trace::VectorClock;
 
 /// Where the slots are.
@@ -111,6 +111,13 @@ pub fn is_before(thread: u32, time: u32) -> bool {
     thread < state.threads && time <= unsafe { *state.clock.add(thread) }
 }
 
+/// The running thread's clock.
+pub fn clock() -> &'static [u32] {
+    let state = STATE.get();
+    // SAFETY: as above; an empty one may have no pointer at all.
+    if state.threads == 0 { &[] } else { unsafe { std::slice::from_raw_parts(state.clock, state.threads) } }
+}
+
 /// The time of an access that the running thread makes now.
 pub fn time(kind: Kind) -> u32 {
     (STATE.get().who - kind.atomic as u64) as u32
@@ -168,12 +175,15 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let other = kind_of(old);
         if old & FREED != 0 {
+            if exact::comes_before_free(address, kind, thread_of(old)) {
+                continue;
+            }
             global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));
             continue;
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
-        if !ordered && conflict {
+        if !ordered && conflict && !exact::is_on() {
             if global::quietly(control::catch_up) {
                 return check(address, size, kind, pc);
             }
