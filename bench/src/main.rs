@@ -1,5 +1,6 @@
 //! `cargo run --release -p fencepost-bench -- WHAT`: one table for each WHAT, or all of them.
 
+mod costs;
 mod counting;
 mod explore;
 mod litmus;
@@ -12,15 +13,20 @@ use std::process::ExitCode;
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 4] = [
+const MEASUREMENTS: [Measurement; 5] = [
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
+    ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
 ];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|first| first == costs::ALONE) {
+        costs::measure_alone(&wanted[1..]);
+        return ExitCode::SUCCESS;
+    }
     let known = |name: &String| MEASUREMENTS.iter().any(|(n, _, _)| n == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
         eprintln!("no measurement '{unknown}'; there are:");
