@@ -9,8 +9,8 @@ enum { WORDS = 1024 };
 static const char *kind;
 static long count;
 static atomic_long shared;
-static long plain[2][WORDS];
-static long sink[2];
+long plain[2][WORDS];
+long sink[2];
 
 #define EACH(name, body) \
     if (strcmp(kind, name) == 0) \

@@ -16,8 +16,8 @@ const KINDS: [&str; 8] =
     ["load-relaxed", "load-seq_cst", "store-relaxed", "store-seq_cst", "add-relaxed", "add-seq_cst", "read", "write"];
 /// How often each measurement is taken; the best one counts, because what disturbs only ever makes it slower.
 const ROUNDS: usize = 3;
-/// Longer executions than this are not measured unless `FENCEPOST_LONG` asks for them: 10^8 operations take minutes.
-const OPERATIONS: u64 = 10_000_000;
+/// How many operations long executions have, unless `FENCEPOST_LONG` says another number: 10^8 take minutes.
+const OPERATIONS: u64 = 2_000_000;
 
 /// Prints the tables.
 pub fn measure() {

@@ -405,6 +405,9 @@ pub fn has_old_loads() -> bool {
     matches!(control().engine, Engine::Pslo(_))
 }
 
+/// A thread that does not exist: it sees what all see.
+pub const NOBODY: ThreadId = ThreadId(u32::MAX);
+
 /// What a thread would read now.
 pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
