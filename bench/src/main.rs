@@ -1,5 +1,6 @@
 //! `cargo run --release -p fencepost-bench -- WHAT`: one table for each WHAT, or all of them.
 
+mod costs;
 mod counting;
 mod explore;
 mod gallery;
@@ -19,10 +20,15 @@ const MEASUREMENTS: [Measurement; 5] = [
     ("machine", "random executions per second and model", machine::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
+    ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
 ];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|first| first == costs::ALONE) {
+        costs::measure_alone(&wanted[1..]);
+        return ExitCode::SUCCESS;
+    }
     let known = |name: &String| MEASUREMENTS.iter().any(|(n, _, _)| n == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
         eprintln!("no measurement '{unknown}'; there are:");

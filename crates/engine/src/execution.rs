@@ -41,6 +41,10 @@ struct ThreadRun {
     lowering: Lowering,
     state: State,
     label: u32,
+    /// Is it to be looked at whether it wants something else now?
+    fresh: bool,
+    /// Does what it wants depend on what it finds?
+    guarded: bool,
     /// Where it waits for something that was not there when it last looked; nobody has been there since.
     stuck: Option<Location>,
 }
@@ -150,7 +154,7 @@ impl<M: Machine> Execution<M> {
 
     fn add_thread(&mut self, thread: ThreadId, state: State) {
         let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
-        self.threads.push(ThreadRun { lowering, state, label: 0, stuck: None });
+        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None });
     }
 
     /// What `thread` asks for, at the program point `label`.
@@ -168,6 +172,7 @@ impl<M: Machine> Execution<M> {
         run.lowering.begin(op, || next);
         run.label = label;
         run.state = State::Waiting;
+        run.fresh = true;
         run.stuck = None;
         if matches!(op, Op::Spawn) {
             self.add_thread(next, State::Unborn);
@@ -209,6 +214,9 @@ impl<M: Machine> Execution<M> {
         for t in 0..self.threads.len() {
             let run = &mut self.threads[t];
             let thread = ThreadId(t as u32);
+            if !run.fresh {
+                continue;
+            }
             match run.state {
                 State::Done | State::Unborn => {}
                 State::Running | State::Waiting => match run.lowering.stage() {
@@ -224,7 +232,14 @@ impl<M: Machine> Execution<M> {
                         self.outcome = Some(Outcome::Failed { thread, failure });
                         return None;
                     }
-                    Stage::Access(_) | Stage::Yield => {}
+                    Stage::Access(access) => {
+                        run.fresh = false;
+                        run.guarded = access.guard() != Guard::Any;
+                    }
+                    Stage::Yield => {
+                        run.fresh = false;
+                        run.guarded = false;
+                    }
                 },
             }
         }
@@ -238,8 +253,12 @@ impl<M: Machine> Execution<M> {
                 continue;
             }
             let thread = ThreadId(t as u32);
+            if !self.threads[t].guarded {
+                self.actors.push(Actor::Thread(thread));
+                continue;
+            }
             let enabled = match self.threads[t].lowering.stage() {
-                Stage::Access(access) if access.guard() != Guard::Any => {
+                Stage::Access(access) => {
                     self.find_sources(thread, &access, initial);
                     if self.sources.is_empty() {
                         self.threads[t].stuck = access.location();
@@ -374,7 +393,11 @@ impl<M: Machine> Execution<M> {
     ) {
         let access = match self.threads[thread.index()].lowering.stage() {
             Stage::Access(access) => access,
-            Stage::Yield => return self.threads[thread.index()].lowering.performed(Reply::NONE),
+            Stage::Yield => {
+                let run = &mut self.threads[thread.index()];
+                run.fresh = true;
+                return run.lowering.performed(Reply::NONE);
+            }
             stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
         };
         let (step, source, reply) = match access {
@@ -398,6 +421,7 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &step, source);
         let run = &mut self.threads[thread.index()];
         run.lowering.performed(reply);
+        run.fresh = true;
         if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
             // It first takes its creator's go-ahead.
             let child = run.lowering.child();

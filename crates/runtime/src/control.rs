@@ -517,6 +517,9 @@ pub fn has_buffers() -> bool {
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
 }
 
+/// A thread that does not exist: it sees what all see.
+pub const NOBODY: ThreadId = ThreadId(u32::MAX);
+
 /// What a thread would read now.
 pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))

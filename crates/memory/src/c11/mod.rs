@@ -145,6 +145,8 @@ pub struct C11 {
     crowded_fences: usize,
     /// The stores that the access at hand must come after, none of them known to be before another.
     prior: Vec<StoreId>,
+    /// For which access that is right, until the next is performed.
+    prior_of: Option<(ThreadId, usize, bool)>,
     candidates: Vec<StoreId>,
     parts: Vec<Part>,
     /// The event performed last.
@@ -227,6 +229,10 @@ impl C11 {
 
     /// The rules 1 to 3 of the module's documentation.
     fn find_prior(&mut self, thread: ThreadId, place: usize, seq_cst: bool) {
+        if self.prior_of == Some((thread, place, seq_cst)) {
+            return;
+        }
+        self.prior_of = Some((thread, place, seq_cst));
         self.thread_mut(thread);
         let mut prior = std::mem::take(&mut self.prior);
         prior.clear();
@@ -654,6 +660,7 @@ impl Machine for C11 {
         self.recent = None;
         self.cells.clear();
         self.parts.clear();
+        self.prior_of = None;
         self.latest = EventId::INIT;
     }
 
@@ -716,6 +723,7 @@ impl Machine for C11 {
 
     fn perform(&mut self, event: EventId, thread: ThreadId, step: &Step, source: Option<Source>) {
         self.carry_out(event, thread, step, source);
+        self.prior_of = None;
         // Not before: what counts as old must be the same as when its sources were listed.
         self.latest = event;
     }
@@ -750,6 +758,7 @@ impl Machine for C11 {
     }
 
     fn settle(&mut self, at: Location, source: Source) {
+        self.prior_of = None;
         let place = self.place_of(at);
         let mo = &mut self.places[place].mo;
         if let Some(last) = mo.find(source.event).filter(|last| *last != StoreId::INIT) {
