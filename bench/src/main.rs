@@ -6,17 +6,19 @@ mod litmus;
 mod machine;
 mod native;
 mod shapes;
+mod strategies;
 
 use std::process::ExitCode;
 
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 4] = [
+const MEASUREMENTS: [Measurement; 5] = [
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
+    ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
 ];
 
 fn main() -> ExitCode {
