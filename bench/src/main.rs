@@ -8,6 +8,7 @@ mod litmus;
 mod machine;
 mod native;
 mod shapes;
+mod strategies;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ const MEASUREMENTS: [Measurement; 5] = [
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
+    ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
 ];
 
 fn main() -> ExitCode {

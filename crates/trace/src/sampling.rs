@@ -98,7 +98,8 @@ impl Sampling {
 
     /// For the execution of this number: what is mixed is decided.
     pub fn of_execution(mut self, execution: u64) -> Sampling {
-        const TURNS: [Scheduler; 4] = [Scheduler::Random, Scheduler::Pct, Scheduler::Pos, Scheduler::Pct];
+        use Scheduler::{Pct, Pos, Random};
+        const TURNS: [Scheduler; 8] = [Pos, Pct, Pos, Random, Pos, Pct, Pos, Pct];
         if self.scheduler == Scheduler::Mix {
             self.scheduler = TURNS[(execution % TURNS.len() as u64) as usize];
         }
@@ -149,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_mix_is_decided_by_the_number_of_the_execution() {
-        let turns: Vec<Scheduler> = (0..8).map(|n| Sampling::default().of_execution(n).scheduler).collect();
+        let turns: Vec<Scheduler> = (0..16).map(|n| Sampling::default().of_execution(n).scheduler).collect();
         assert!(!turns.contains(&Scheduler::Mix));
-        assert_eq!(turns[..4], turns[4..]);
+        assert_eq!(turns[..8], turns[8..]);
         assert!(Scheduler::ALL[1..].iter().all(|s| turns.contains(s)));
         assert_eq!(Sampling::with(Scheduler::Pos).of_execution(1).scheduler, Scheduler::Pos);
     }

@@ -21,6 +21,9 @@ use fencepost_trace::{
 const ROUNDS: u32 = 3;
 /// And so often, to its loads.
 const PATIENCE: u32 = 8;
+/// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the more old
+/// stores there are, and somebody has to get on.
+const LONG: u32 = 64;
 /// A thread that is preferred for so many steps in a row goes behind the others, whatever it does.
 const MOST_IN_A_ROW: u32 = 1_000;
 
@@ -45,7 +48,7 @@ enum Mood {
 /// Where a thread has been since it last did something new: program points with locations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    places: [u64; 8],
+    places: [u64; 16],
     /// Where the next one goes.
     next: u8,
     /// How often in a row it has come back to one of them.
@@ -65,7 +68,7 @@ impl Round {
         }
         self.returns = 0;
         self.places[usize::from(self.next)] = place;
-        self.next = (self.next + 1) % 8;
+        self.next = (self.next + 1) % 16;
     }
 }
 
@@ -78,6 +81,8 @@ struct Slot {
     at: u64,
     writes: bool,
     round: Round,
+    /// How many of its loads had a choice.
+    loads: u32,
 }
 
 /// Answers from a seed, as a [`Sampling`] says.
@@ -135,8 +140,8 @@ impl<'a> Sampler<'a> {
         coverage.begin(execution);
         let mut sampling = sampling.of_execution(execution);
         sampling.length = coverage.length();
-        // Every other one is left to chance alone, so that a goal that cannot be reached costs little.
-        if execution % 2 == 1 {
+        // The others are left to chance alone, so that a goal that cannot be reached costs little.
+        if execution % 3 == 2 {
             sampling.goal = coverage.wanted();
         }
         (execution_seed(campaign, execution), sampling)
@@ -151,10 +156,10 @@ impl<'a> Sampler<'a> {
         self.goal = sampling.goal;
         self.mood = match sampling.stale {
             Some(percent) => Mood::Old(percent),
-            None => match self.random.below(4) {
-                0 => Mood::Old(0),
-                1 => Mood::Old(50),
-                2 => Mood::Old(90),
+            // Which moods, and how often, was decided by measurement: see docs/strategies.md.
+            None => match self.random.below(16) {
+                0..9 => Mood::Old(0),
+                9..15 => Mood::Old(90),
                 _ => Mood::New(90),
             },
         };
@@ -317,7 +322,9 @@ impl<'a> Sampler<'a> {
         let tired = self.in_a_row >= MOST_IN_A_ROW;
         let gives_way = matches!(next.what, What::Yield);
         let slot = self.slot(thread);
-        slot.round.visit(scramble(at) ^ u64::from(next.label), write);
+        if at != 0 {
+            slot.round.visit(scramble(at) ^ u64::from(next.label), write);
+        }
         let behind = gives_way || tired || slot.round.returns >= ROUNDS;
         if self.scheduler == Scheduler::Pos {
             // Its next operation draws anew.
@@ -385,13 +392,17 @@ impl Strategy for Sampler<'_> {
             && goal.load == label
             && let Some(wished) = sources.iter().position(|source| pair(source) == goal)
         {
+            self.goal = None;
             return wished;
         }
         if !matches!(access, Access::Load { .. }) {
             return self.random.below(sources.len());
         }
         let newest = sources.len() - 1;
-        if self.slot(thread).round.returns >= PATIENCE && self.random.below(8) != 0 {
+        let slot = self.slot(thread);
+        slot.loads += 1;
+        let (waits, long) = (slot.round.returns >= PATIENCE, slot.loads > LONG);
+        if waits && self.random.below(8) != 0 || long && self.random.below(2) != 0 {
             return newest;
         }
         let (old, new) = match self.mood {
