@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 5] = [
+const MEASUREMENTS: &[Measurement] = &[
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
