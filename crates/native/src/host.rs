@@ -5,12 +5,13 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, REQUEST_OFFSET, Record, Report, Request, Restart,
-    VARIABLE, state,
+    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report, Request,
+    Restart, Stack, VARIABLE, Volatile, state,
 };
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -45,16 +46,21 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1 },
+                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
+                prune: Pruning::default(),
                 restart: Restart::InPlace,
                 status_is_finding: true,
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
                 spec: None,
+                volatile: Volatile::default(),
+                ignored: Vec::new(),
+                details: None,
+                debug: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -94,6 +100,10 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Which reads read from which stores, each with the first execution in which it was seen.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// Of a collection of outcomes: those of atomic operations.
@@ -145,9 +155,11 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
+    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
     let pieces = (0..jobs).map(|i| {
-        let first = (i * share).min(campaign.request.count);
+        let first = i.saturating_mul(share).min(campaign.request.count);
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
@@ -172,6 +184,15 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     again.request.first = 0;
     again.request.count = 1;
     again.request.keep_traces = true;
+    again.jobs = 1;
+    run_campaign(&again)
+}
+
+/// Runs the execution of this number of a campaign again, without a trace.
+pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
+    let mut again = campaign.clone();
+    again.request.first = execution;
+    again.request.count = 1;
     again.jobs = 1;
     run_campaign(&again)
 }
@@ -206,10 +227,10 @@ pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
 }
 
 /// A directory in which the runtime has the name under which programs look for it.
-struct Library(tempfile::TempDir);
+pub(crate) struct Library(tempfile::TempDir);
 
 impl Library {
-    fn new(runtime: &Path) -> io::Result<Library> {
+    pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
         let dir = tempfile::tempdir()?;
         std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
         Ok(Library(dir))
@@ -251,7 +272,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+/// What the program finds in its environment beside what is there already.
+pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
     let mut path = library.0.path().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
@@ -263,17 +285,20 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         preload.push(":");
         preload.push(old);
     }
-    let mut command = Command::new(&campaign.program);
-    command
-        .args(&campaign.arguments)
-        .env("LD_LIBRARY_PATH", path)
-        .env("LD_PRELOAD", preload)
+    [
+        ("LD_LIBRARY_PATH", path),
+        ("LD_PRELOAD", preload),
         // What the dynamic linker looks up late, it would have to look up again in every execution.
-        .env("LD_BIND_NOW", "1")
+        ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        .env("RUST_BACKTRACE", "0")
-        .env(VARIABLE, mailbox.file.path())
-        .stdin(Stdio::null());
+        ("RUST_BACKTRACE", "0".into()),
+        (VARIABLE, mailbox.file.path().into()),
+    ]
+}
+
+fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+    let mut command = Command::new(&campaign.program);
+    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
     // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
     // the host's.
     unsafe {
@@ -328,10 +353,14 @@ impl Results {
             message: format!("the process ended outside of Fencepost's control: {how}"),
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         };
         self.found.push(Found { count: 1, first_execution: execution, report });
     }
@@ -349,6 +378,7 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
@@ -362,7 +392,11 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    for (pair, first) in other.pairs {
+        into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
+    }
     into.notes.extend(other.notes);
+    into.cut_off.extend(other.cut_off);
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
@@ -382,13 +416,13 @@ pub fn merge(into: &mut Results, other: Results) {
 }
 
 /// The host's side of a mailbox.
-struct Mailbox {
+pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
 }
 
 impl Mailbox {
-    fn new(request: &Request) -> io::Result<Mailbox> {
+    pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
@@ -424,6 +458,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.pairs.extend(header.coverage.pairs());
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()
@@ -445,6 +480,7 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

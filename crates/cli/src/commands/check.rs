@@ -24,12 +24,10 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
     let args = args.campaign;
     let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
-        Target::Litmus { subject, digest } => {
-            args.for_litmus()?;
-            (subject, digest)
-        }
+        Target::Litmus { subject, digest } => (subject, digest),
         Target::Native(program) => return native::check(&program, &args, screen),
     };
+    args.for_litmus()?;
     let budget = Budget::new(args.work.executions, args.work.time);
     let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;

@@ -2,6 +2,7 @@
 //!
 //! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
 
+mod cargo;
 mod cc;
 mod check;
 mod cxx;
@@ -41,4 +42,5 @@ commands! {
     #[command(name = "c++")]
     Cxx: cxx,
     Include: include,
+    Cargo: cargo,
 }

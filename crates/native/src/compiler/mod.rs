@@ -22,8 +22,10 @@
 //! first.
 
 mod arguments;
+mod cargo;
 mod single;
 
+pub use cargo::become_cargo;
 pub use single::{CompileError, compile_single};
 
 use crate::embedded::include_directory;

@@ -20,6 +20,7 @@ pub mod spec;
 pub mod strings;
 pub mod threads;
 pub mod time;
+pub mod volatile;
 
 use crate::global;
 
@@ -67,6 +68,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let suspicious = global::mode() == global::mode::SUSPICIOUS;
     global::set_inside(true);
     if suspicious {
+        volatile::settle();
         crate::control::notice_all();
     }
     let result = act();
@@ -84,6 +86,7 @@ pub fn prepare() {
 pub fn begin() {
     process::begin();
     crate::spec::begin();
+    volatile::reset();
 }
 
 /// After each execution, before the program's memory is put back.
