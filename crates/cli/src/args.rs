@@ -134,12 +134,10 @@ pub struct CampaignArgs {
 impl CampaignArgs {
     /// Complains about options that a litmus test has no use for.
     pub fn for_litmus(&self) -> Result<(), Error> {
-        if self.spec.is_some() {
-            return Err(Error::Usage("--spec is for programs: a litmus test has its condition".to_owned()));
-        }
-        let option = match (&self.volatile, &self.suppressions) {
-            (Some(_), _) => "--volatile",
-            (_, Some(_)) => "--suppressions",
+        let option = match (&self.volatile, &self.suppressions, &self.spec) {
+            (Some(_), _, _) => "--volatile",
+            (_, Some(_), _) => "--suppressions",
+            (_, _, Some(_)) => "--spec",
             _ => return Ok(()),
         };
         Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", self.target.display())))

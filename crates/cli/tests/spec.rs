@@ -117,7 +117,7 @@ fn a_program_that_observes_nothing_is_refused() {
     let silent = judge(place.path(), "test", &program("race.c"), "", &[]);
     assert!(silent.refused().contains("observes nothing"), "{}", silent.stderr);
     let litmus = judge(place.path(), "test", &repository().join("tests/litmus/SB.litmus"), "", &[]);
-    assert!(litmus.refused().contains("--spec is for programs"), "{}", litmus.stderr);
+    assert!(litmus.refused().contains("--spec is for native programs"), "{}", litmus.stderr);
 }
 
 /// Without Fencepost the marks do nothing, and nothing has to be linked.

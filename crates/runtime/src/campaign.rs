@@ -121,6 +121,7 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request);
+    spec::prepare(request);
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     spec::prepare(request);

@@ -2,7 +2,7 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
+use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
 use fencepost_engine::{Execution, Follow, Next, Sampler};
 use fencepost_mailbox::{Pruning, Request};
@@ -129,6 +129,7 @@ pub fn begin(answers: &Answers, max_steps: u64) {
     match (&mut control.strategy, answers) {
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
+        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
         (strategy, Answers::Random { seed, sampling }) => {
             let coverage = results::header().map(|header| &header.coverage);
@@ -341,7 +342,7 @@ fn next() -> Next {
         });
         match next {
             Next::End(Outcome::Deadlock { .. }) => {}
-            Next::End(Outcome::StepLimit) if stall::begin() => {
+            Next::End(Outcome::StepLimit) if !atomically::is_on() && stall::begin() => {
                 each!(&mut control.engine, e => e.extend(stall::STEPS));
                 continue;
             }

@@ -252,8 +252,8 @@ pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
 
 /// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
 pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
-    let fingerprint = hash((kind, name));
-    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after: None });
+    let (fingerprint, after) = (hash((kind, name)), control::event_count());
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
 }
 
 /// Has anything been found in this execution so far?
