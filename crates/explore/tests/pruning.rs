@@ -156,7 +156,7 @@ fn old_values_that_nobody_can_read_are_forgotten() {
     for i in 0..60 {
         let script = random_script(&mut Random::new(seed_of(9, i)), recipe);
         for family in [false, true] {
-            let mut run = |recording: bool| {
+            let run = |recording: bool| {
                 let mut execution = Execution::new(Pslo::default());
                 execution.set_recording(recording);
                 let mut strategy = Noting { random: Random::new(i), offered: Vec::new() };
