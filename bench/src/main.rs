@@ -3,6 +3,7 @@
 mod costs;
 mod counting;
 mod explore;
+mod gallery;
 mod litmus;
 mod machine;
 mod native;
@@ -18,6 +19,7 @@ const MEASUREMENTS: [Measurement; 5] = [
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
+    ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
 ];
 

@@ -7,7 +7,7 @@
 
 use crate::effect::{Effect, effect, variants};
 use crate::lowering::{Lowering, Stage};
-use crate::races::{Race, RaceDetector};
+use crate::races::{Race, RaceDetector, Watched};
 use crate::strategy::{Actor, Pending, Strategy, What};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
@@ -81,6 +81,7 @@ pub struct Execution<M> {
     steps: u64,
     outcome: Option<Outcome>,
     detector: RaceDetector,
+    looks_for_races: bool,
     races: Vec<Race>,
     // Working memory, kept between steps.
     actors: Vec<Actor>,
@@ -107,12 +108,18 @@ impl<M: Machine> Execution<M> {
             steps: 0,
             outcome: None,
             detector: RaceDetector::default(),
+            looks_for_races: true,
             races: Vec::new(),
             actors: Vec::new(),
             sources: Vec::new(),
             failing: 0,
             commits: Vec::new(),
         }
+    }
+
+    /// Leaves the search for races to the owner of the program.
+    pub fn without_race_detector(self) -> Self {
+        Execution { looks_for_races: false, ..self }
     }
 
     /// Says, before it begins, whether everything is kept for the trace, and races are looked for. If not, the execution can be as long as
@@ -312,6 +319,24 @@ impl<M: Machine> Execution<M> {
         choice
     }
 
+    /// What a thread's access reads.
+    fn choose_read(&mut self, thread: ThreadId, access: &Access, strategy: &mut impl Strategy) -> usize {
+        let label = self.threads[thread.index()].label;
+        let records = &self.records;
+        let origin = |store: EventId| match store.index().checked_sub(1).and_then(|i| records.get(i)) {
+            Some(record) => (record.thread, record.label.wrapping_add(1)),
+            None => (ThreadId(u32::MAX), 0),
+        };
+        let mut choice = 0;
+        if self.sources.len() > 1 {
+            choice = strategy.source_of(thread, access, label, &self.sources, &origin) % self.sources.len();
+            self.choices.push(choice as u32);
+        }
+        let store = self.sources[choice].event;
+        strategy.has_read(thread, label, || origin(store));
+        choice
+    }
+
     fn choose_variant(&mut self, thread: ThreadId, ways: u32, strategy: &mut impl Strategy) -> u32 {
         if ways == 1 {
             return 0;
@@ -383,7 +408,7 @@ impl<M: Machine> Execution<M> {
             }
             _ => {
                 self.find_sources(thread, &access, initial);
-                let choice = self.choose_source(thread, strategy);
+                let choice = self.choose_read(thread, &access, strategy);
                 let source = self.sources[choice];
                 let variant = match access {
                     Access::CompareExchange { .. } => u32::from(choice < self.failing),
@@ -431,7 +456,7 @@ impl<M: Machine> Execution<M> {
         } else {
             self.events += 1;
         }
-        if self.recording && M::MODEL == Model::C11 {
+        if self.recording && M::MODEL == Model::C11 && self.looks_for_races {
             self.watch(event, thread, step);
         }
     }
@@ -479,7 +504,7 @@ impl<M: Machine> Execution<M> {
             Step::Fence { .. } => return,
         };
         if let Some(clock) = self.machine.clock(thread) {
-            self.races.extend(self.detector.access(event, thread, at, write, plain, clock));
+            self.detector.access(Watched { event, thread, at, write, plain }, clock, &mut self.races);
         }
     }
 
@@ -516,6 +541,14 @@ impl<M: Machine> Execution<M> {
         }
     }
 
+    /// Gives an execution that the limit of steps has ended some more.
+    pub fn extend(&mut self, steps: u64) {
+        if self.outcome == Some(Outcome::StepLimit) {
+            self.outcome = None;
+            self.limits.max_steps += steps;
+        }
+    }
+
     /// What happens before the next event of `thread`, under a model with a happens-before of its own.
     #[inline]
     pub fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {
@@ -541,6 +574,15 @@ impl<M: Machine> Execution<M> {
         self.machine.sources(thread, Read { at, order: LoadOrder::Acquire, exclusive: true }, &mut self.sources);
         let newest = self.sources.last().copied();
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
+    }
+
+    /// `thread` has read the newest value of a known location, acquiring, in code that submits nothing: performed at once, without a choice.
+    pub fn acquire(&mut self, thread: ThreadId, at: Location) {
+        let order = LoadOrder::Acquire;
+        self.sources.clear();
+        self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
+        let newest = self.sources.last().copied();
+        self.perform(thread, &Step::Load { at, order, failed_rmw: false }, newest);
     }
 
     /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.

@@ -4,8 +4,8 @@ mod common;
 
 use common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
 use fencepost_engine::{Actor, Execution, Pending, Random, Strategy, Threads, run};
-use fencepost_explore::random::seed_of;
 use fencepost_memory::{C11, Pslo, Source, axioms};
+use fencepost_trace::execution_seed as seed_of;
 use fencepost_trace::{
     Access, FenceOrder, Guard, Label, Limits, LoadOrder, Location, Op, Outcome, Reply, RmwOrder, Size, StoreOrder,
     ThreadId, Trace, Update, Value,

@@ -16,17 +16,18 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Pruning, Request, Restart, execution_seed};
+pub use record::{Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack};
+pub use request::{Answers, Observations, Pruning, Request, Restart, Volatile};
 pub use table::{Slot, Table};
 
+use fencepost_trace::Coverage;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;
@@ -59,11 +60,13 @@ pub enum End {
     Redundant = 7,
     /// The worker died in it.
     Died = 8,
+    /// Every thread that can go on goes around a loop for ever.
+    Livelock = 9,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 9] = [
+    pub const ALL: [End; 10] = [
         End::Exit,
         End::Assertion,
         End::Abort,
@@ -73,6 +76,7 @@ impl End {
         End::Timeout,
         End::Redundant,
         End::Died,
+        End::Livelock,
     ];
 }
 
@@ -105,6 +109,8 @@ pub struct Header {
     pub current: AtomicU64,
     /// How many executions have ended.
     pub done: AtomicU64,
+    /// In how many of them something was found.
+    pub failing: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.
@@ -115,6 +121,8 @@ pub struct Header {
     pub statuses: [AtomicU64; 256],
     /// Findings and outputs that were met, with their counts.
     pub table: Table,
+    /// Which reads read from which stores.
+    pub coverage: Coverage,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

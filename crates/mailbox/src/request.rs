@@ -1,7 +1,9 @@
 //! What the host asks for.
 
-use fencepost_trace::{GraphStep, Model};
+use crate::Spot;
+use fencepost_trace::{GraphStep, Model, Sampling};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// A piece of a campaign: so many executions of one program.
@@ -32,16 +34,57 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// What a volatile access is under c11.
+    #[serde(default)]
+    pub volatile: Volatile,
+    /// Findings of these names do not count: they are not logged, and no execution stops for them.
+    #[serde(default)]
+    pub ignored: Vec<u64>,
+    /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that is run again.
+    #[serde(default)]
+    pub details: Option<Vec<Spot>>,
+    /// The finding at which a debugger is to stop, by its fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<u64>,
+    /// The outcomes that are allowed, if the program is to be held against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Vec<Observations>>,
 }
+
+/// What a volatile access is under c11.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Volatile {
+    /// A relaxed atomic access.
+    #[default]
+    Relaxed,
+    /// An acquiring load, a releasing store.
+    AcqRel,
+    /// A plain access.
+    Plain,
+}
+
+/// What an execution has observed: a value for each key.
+pub type Observations = BTreeMap<String, i64>;
 
 /// Who answers the choices of the executions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answers", rename_all = "snake_case")]
 pub enum Answers {
-    /// A generator whose seed is [`execution_seed`].
+    /// A generator, as a sampling says.
     Random {
-        /// The seed of the campaign.
+        /// The seed of the campaign; that of an execution is [`execution_seed`](fencepost_trace::execution_seed).
         seed: u64,
+        /// How they are drawn.
+        #[serde(default)]
+        sampling: Sampling,
+    },
+    /// The same, for one execution of which everything is decided.
+    Drawn {
+        /// The seed of the execution.
+        seed: u64,
+        /// How its answers are drawn.
+        sampling: Sampling,
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
     Explore,
@@ -50,6 +93,9 @@ pub enum Answers {
         /// The steps.
         steps: Vec<GraphStep>,
     },
+    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
+    /// greatest number of executions.
+    Atomic,
     /// A list, the same for every execution.
     Follow {
         /// The answers.
@@ -103,23 +149,4 @@ pub enum Restart {
     InPlace,
     /// Each execution runs in a child process.
     Fork,
-}
-
-/// The seed of the execution of this number. It depends on nothing else, so that it does not matter which worker runs it.
-///
-/// ```
-/// use fencepost_mailbox::execution_seed;
-/// assert_ne!(execution_seed(1, 0), execution_seed(1, 1));
-/// assert_ne!(execution_seed(1, 1), execution_seed(2, 0));
-/// ```
-pub fn execution_seed(seed: u64, execution: u64) -> u64 {
-    // The finaliser of SplitMix64 on both, so that neighbours have nothing in common.
-    mix(mix(seed).wrapping_add(execution))
-}
-
-fn mix(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

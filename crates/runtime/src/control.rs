@@ -1,14 +1,15 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
+use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
+use crate::{clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Next, Random};
+use fencepost_engine::{Execution, Follow, Next, Sampler};
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
-    Value,
+    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size, StoreOrder,
+    ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -34,12 +35,25 @@ macro_rules! each {
 }
 
 /// Who answers the choices.
-pub enum Strategy {
-    Random(Random),
+enum Strategy {
+    Random(Sampler<'static>),
     Follow(Follow<'static>),
+    Atomic(Atomic),
+}
+
+/// Who shall answer the choices of an execution.
+pub enum Answers {
+    Random {
+        seed: u64,
+        sampling: Sampling,
+    },
+    Follow(&'static [u32]),
+    /// Whole operations of the program, one after the other.
+    Atomic,
 }
 
 struct Control {
+    model: Model,
     engine: Engine,
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
@@ -51,6 +65,14 @@ struct Control {
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize, usize)>,
+    /// How the answers of this execution are drawn, if they are.
+    drawn: Option<(u64, Sampling)>,
+    /// Does the program use atomics in code without instrumentation, too?
+    is_opaque: bool,
+    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
+    intruded: Vec<Location>,
+    /// Under c11: for each thread where its last atomic operations were.
+    recent: Vec<[u64; 4]>,
 }
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
@@ -73,7 +95,8 @@ pub fn initialise(request: &Request) {
             // A trace tells of all stores.
             let keep_all = request.keep_traces || request.prune == Pruning::Off;
             let machine = if keep_all { C11::default() } else { C11::pruned(C11::FEW) };
-            Engine::C11(Execution::new(machine.with_window(request.prune.window())))
+            // Most accesses never come to the engine: the detectors of the runtime see them all.
+            Engine::C11(Execution::new(machine.with_window(request.prune.window())).without_race_detector())
         }
         Model::Sc => Engine::Sc(Execution::new(Sc::default())),
         Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
@@ -82,22 +105,42 @@ pub fn initialise(request: &Request) {
     };
     each!(&mut engine, e => e.set_recording(request.keep_traces));
     *CONTROL.get() = Some(Control {
+        model: request.model,
         engine,
-        strategy: Strategy::Random(Random::new(0)),
+        strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
+        drawn: None,
+        is_opaque: modules::has_rust(),
+        intruded: Vec::new(),
+        recent: Vec::new(),
     });
 }
 
 /// A new execution: the main thread, about to run.
-pub fn begin(strategy: Strategy, max_steps: u64) {
+pub fn begin(answers: &Answers, max_steps: u64) {
     let control = control();
-    control.strategy = strategy;
+    control.drawn = match answers {
+        Answers::Random { seed, sampling } => Some((*seed, *sampling)),
+        Answers::Follow(_) | Answers::Atomic => None,
+    };
+    match (&mut control.strategy, answers) {
+        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
+        (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
+        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
+        (strategy, Answers::Random { seed, sampling }) => {
+            let coverage = results::header().map(|header| &header.coverage);
+            *strategy = Strategy::Random(Sampler::new(control.model, *seed, sampling, coverage));
+        }
+    }
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     control.busy = 0;
+    stall::reset();
     hooks::access::calm();
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
@@ -109,6 +152,8 @@ pub fn begin_exploring() {
     let control = control();
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     hooks::access::calm();
     view::reset();
 }
@@ -157,6 +202,10 @@ pub fn step(op: Op) -> Reply {
     };
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
+    if stall::is_on() {
+        fiber.registers = global::caller_registers();
+        stall::stands();
+    }
     let label = modules::label(fiber.pc);
     match fiber.deadline {
         None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
@@ -209,6 +258,9 @@ pub fn notice(at: Location) {
             {
                 *known = found;
                 execution.intrude(me, at, found);
+                if !control.intruded.contains(&at) {
+                    control.intruded.push(at);
+                }
             }
         }
         engine => each!(engine, e => {
@@ -218,6 +270,13 @@ pub fn notice(at: Location) {
             }
         }),
     }
+}
+
+/// The running thread has made this store, and it counts at once: nobody goes first.
+pub fn overwrite(at: Location, value: Value) {
+    let me = fibers::current();
+    let label = modules::label(fibers::me().pc);
+    each!(&mut control().engine, e => e.overwrite(me, at, value, label));
 }
 
 /// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
@@ -275,11 +334,21 @@ fn next() -> Next {
     loop {
         let initial = &mut initial_value;
         let next = each!(&mut control.engine, e => match &mut control.strategy {
-            Strategy::Random(random) => e.advance(random, initial),
+            _ if stall::is_on() => e.advance(stall::strategy(), initial),
+            Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
+            Strategy::Atomic(atomic) => e.advance(atomic, initial),
         });
-        if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
-            return next;
+        match next {
+            Next::End(Outcome::Deadlock { .. }) => {}
+            Next::End(Outcome::StepLimit) if stall::begin() => {
+                each!(&mut control.engine, e => e.extend(stall::STEPS));
+                continue;
+            }
+            Next::End(Outcome::Redundant) if stall::is_on() => {
+                return Next::End(Outcome::Livelock { spinning: stall::spinning() });
+            }
+            next => return next,
         }
         // Nobody can go on: time passes.
         control.busy = 0;
@@ -313,7 +382,7 @@ fn verdict(outcome: Outcome) -> Verdict {
         Outcome::Deadlock { blocked } => Verdict::Deadlock(blocked),
         Outcome::StepLimit => Verdict::StepLimit,
         Outcome::Redundant => Verdict::Redundant,
-        Outcome::Livelock { spinning } => Verdict::Deadlock(spinning),
+        Outcome::Livelock { spinning } => Verdict::Livelock(spinning),
         Outcome::Failed { .. } => ending::internal("the runtime submits no failures"),
     }
 }
@@ -350,6 +419,10 @@ pub fn set_memory(at: Location, value: Value) {
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     tell_writes();
+    if control().is_opaque {
+        notice_all();
+        remember(at.address);
+    }
     notice(at);
     if explore::is_on() && !control().atomics.contains_key(&at.address) {
         explore::first_access(at, memory(at));
@@ -362,6 +435,49 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     reply
 }
 
+/// The running thread makes an atomic operation here.
+fn remember(address: u64) {
+    let recent = &mut control().recent;
+    let me = fibers::current().index();
+    if recent.len() <= me {
+        recent.resize(me + 1, [0; 4]);
+    }
+    if recent[me][0] != address {
+        recent[me].rotate_right(1);
+        recent[me][0] = address;
+    }
+}
+
+/// c11: a race is about to be reported. If code without instrumentation writes to an atomic that the running thread has just been using, it may also have
+/// read it on the thread's behalf, and what is known to it then is known to the thread. Has that changed anything?
+#[cold]
+pub fn catch_up() -> bool {
+    let control = control();
+    if explore::is_on() || !control.is_opaque {
+        return false;
+    }
+    let me = fibers::current();
+    let Engine::C11(execution) = &mut control.engine else { return false };
+    let Some(recent) = control.recent.get(me.index()) else { return false };
+    let known = |clock: Option<&VectorClock>| {
+        let others = |(thread, time): (usize, &u32)| if thread == me.index() { 0 } else { u64::from(*time) };
+        clock.map_or(0, |clock| clock.slots().iter().enumerate().map(others).sum())
+    };
+    let before: u64 = known(execution.clock(me));
+    for at in control.intruded.iter().filter(|at| recent.contains(&at.address)) {
+        execution.acquire(me, *at);
+    }
+    let after = known(execution.clock(me));
+    tick();
+    after > before
+}
+
+/// c11: the running thread is about to store there as if atomically: the engine hears of all that it has done before.
+pub fn prepare(at: Location) {
+    tell_writes();
+    notice(at);
+}
+
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
 pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
@@ -369,6 +485,7 @@ pub fn wrote(address: usize, length: usize, pc: usize) {
 
 /// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
 fn tell_writes() {
+    hooks::volatile::settle();
     if control().written.is_empty() {
         return;
     }
@@ -400,11 +517,6 @@ pub fn has_buffers() -> bool {
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
 }
 
-/// May a load read an old value?
-pub fn has_old_loads() -> bool {
-    matches!(control().engine, Engine::Pslo(_))
-}
-
 /// A thread that does not exist: it sees what all see.
 pub const NOBODY: ThreadId = ThreadId(u32::MAX);
 
@@ -431,10 +543,10 @@ pub fn events(from: u32, see: &mut See<'_>) -> u32 {
 
 /// This memory goes away: what happened there must not be looked at again.
 pub fn forget(address: usize, length: usize) {
-    if global::kind() == mode::HARDWARE {
-        view::drain();
-    }
     let range = address as u64..(address + length) as u64;
+    if global::kind() == mode::HARDWARE {
+        view::forget(range.clone());
+    }
     control().atomics.retain(|at, _| !range.contains(at));
 }
 
@@ -443,9 +555,15 @@ pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
 }
 
-/// Are these not all answers?
-pub fn choices_are_cut() -> bool {
-    each!(&control().engine, e => e.choice_count() > e.choices().len() as u64)
+/// How many events there have been; an exploration has them elsewhere.
+pub fn event_count() -> Option<u32> {
+    (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
+}
+
+/// Of an execution with more answers than are kept: how they were drawn.
+pub fn drawn() -> Option<(u64, Sampling)> {
+    let cut = each!(&control().engine, e => e.choice_count() > e.choices().len() as u64);
+    control().drawn.filter(|_| cut)
 }
 
 /// How many steps this execution has taken.

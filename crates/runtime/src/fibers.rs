@@ -56,6 +56,13 @@ pub struct Fiber {
     pub timed_out: bool,
 }
 
+impl Fiber {
+    /// Where it stands, while it does not run.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+}
+
 /// All of them.
 #[derive(Default)]
 pub struct Fibers {

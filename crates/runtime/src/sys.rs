@@ -42,6 +42,13 @@ pub fn map_shared(file: i32, length: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// Maps memory that children share with this process.
+pub fn map_common(length: usize) -> Option<usize> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let at = plain(libc::SYS_mmap, [0, length, protection as usize, flags as usize, usize::MAX, 0]);
+    (at > 0).then_some(at as usize)
+}
+
 /// Gives the pages back; they read as zero afterwards.
 pub fn discard(address: usize, length: usize) {
     plain(libc::SYS_madvise, [address, length, libc::MADV_DONTNEED as usize, 0, 0, 0]);

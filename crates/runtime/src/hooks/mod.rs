@@ -16,9 +16,11 @@ pub mod once;
 pub mod process;
 pub mod rwlock;
 pub mod semaphore;
+pub mod spec;
 pub mod strings;
 pub mod threads;
 pub mod time;
+pub mod volatile;
 
 use crate::global;
 
@@ -66,6 +68,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let suspicious = global::mode() == global::mode::SUSPICIOUS;
     global::set_inside(true);
     if suspicious {
+        volatile::settle();
         crate::control::notice_all();
     }
     let result = act();
@@ -82,6 +85,8 @@ pub fn prepare() {
 /// Before each execution.
 pub fn begin() {
     process::begin();
+    volatile::reset();
+    crate::spec::begin();
 }
 
 /// After each execution, before the program's memory is put back.
