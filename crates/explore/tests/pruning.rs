@@ -4,7 +4,7 @@ mod common;
 
 use common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
 use fencepost_engine::{Actor, Execution, Pending, Random, Strategy, Threads, run};
-use fencepost_memory::{C11, Source, axioms};
+use fencepost_memory::{C11, Pslo, Source, axioms};
 use fencepost_trace::execution_seed as seed_of;
 use fencepost_trace::{
     Access, FenceOrder, Guard, Label, Limits, LoadOrder, Location, Op, Outcome, Reply, RmwOrder, Size, StoreOrder,
@@ -146,6 +146,34 @@ fn a_window_permits_nothing_new() {
         }
     }
     assert!(windowed < free, "{windowed} and {free} answers: a window takes nothing away");
+}
+
+/// Old values under pslo: the same are offered whether an execution is recorded or not, and fewer are kept.
+#[test]
+fn old_values_that_nobody_can_read_are_forgotten() {
+    let (mut kept, mut kept_few) = (0, 0);
+    let recipe = Recipe { threads: 3, operations: 250, locations: &[(0x100, Size::B4)], plain: true };
+    for i in 0..60 {
+        let script = random_script(&mut Random::new(seed_of(9, i)), recipe);
+        for family in [false, true] {
+            let run = |recording: bool| {
+                let mut execution = Execution::new(Pslo::default());
+                execution.set_recording(recording);
+                let mut strategy = Noting { random: Random::new(i), offered: Vec::new() };
+                let outcome = match family {
+                    true => run(&mut execution, &mut Family::new(script.clone()), &mut strategy, Limits::default()),
+                    false => run(&mut execution, &mut script.clone(), &mut strategy, Limits::default()),
+                };
+                assert_eq!(outcome, Outcome::Finished);
+                (strategy.offered, execution.machine().kept())
+            };
+            let (all, few) = (run(true), run(false));
+            assert_eq!(all.0, few.0, "program {i}");
+            kept += all.1;
+            kept_few += few.1;
+        }
+    }
+    assert!(kept_few * 2 < kept, "of {kept} stores {kept_few} were kept");
 }
 
 const X: Location = Location { address: 0x100, size: Size::B4 };

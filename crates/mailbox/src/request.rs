@@ -136,7 +136,7 @@ impl FromStr for Pruning {
                 .strip_prefix("aggressive=")
                 .and_then(|window| window.parse().ok().filter(|window| *window > 0))
                 .map(Pruning::Aggressive)
-                .ok_or_else(|| "expected off, conservative, or aggressive=N with N events or more".to_owned()),
+                .ok_or_else(|| "expected off, conservative, or aggressive=N for a window of N events, 1 or more".to_owned()),
         }
     }
 }
