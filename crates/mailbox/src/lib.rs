@@ -16,7 +16,7 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Frame, Record, Report, Stack};
+pub use record::{Beyond, Frame, Record, Report, Stack, death};
 pub use request::{Answers, Request, Restart, execution_seed};
 pub use table::{Slot, Table};
 
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;
@@ -86,6 +86,11 @@ pub mod state {
     pub const DONE: u32 = 2;
     /// The runtime gave up; the last record says why.
     pub const BROKEN: u32 = 3;
+    /// The execution under way is about to do what a restart in place cannot undo: it and those after it are for children. It does not
+    /// count.
+    pub const MOVED: u32 = 4;
+    /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
+    pub const SPOILT: u32 = 5;
 }
 
 /// The beginning of the file.
@@ -105,10 +110,14 @@ pub struct Header {
     pub current: AtomicU64,
     /// How many executions have ended.
     pub done: AtomicU64,
+    /// How many threads one of them had at most.
+    pub threads: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.
     pub pulse: AtomicU64,
+    /// One more than the execution in which the program last made way for another one (`exec`).
+    pub replaced: AtomicU64,
     /// How executions ended, by [`End`].
     pub ended: [AtomicU64; 16],
     /// Exit statuses, where they ended by exit.

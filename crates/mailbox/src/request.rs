@@ -28,6 +28,12 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// Executions of which a digest of the trace is written to the log.
+    #[serde(default)]
+    pub digests: Vec<u64>,
+    /// Run only those?
+    #[serde(default)]
+    pub only_digests: bool,
 }
 
 /// Who answers the choices of the executions.
@@ -57,6 +63,8 @@ pub enum Answers {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
+    /// In place, as long as that gives the same.
+    Auto,
     /// Memory is compared with a copy and put back.
     InPlace,
     /// Each execution runs in a child process.

@@ -246,6 +246,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         blocked: 3,
         states: 4,
         seconds: 0.41,
+        restart: None,
         findings,
     }
 }

@@ -13,7 +13,7 @@
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program;
-//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -45,6 +45,7 @@ mod hooks;
 mod lenders;
 mod modules;
 mod real;
+mod restart;
 mod results;
 mod shadow;
 mod snapshot;

@@ -64,6 +64,7 @@ impl Campaign<'_> {
             blocked: tally.blocked,
             states: tally.states.len() as u64,
             seconds: self.started.elapsed().as_secs_f64(),
+            restart: None,
             findings,
         };
         if verdict == Verdict::Fail && problem.is_none() {

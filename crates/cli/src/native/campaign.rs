@@ -1,6 +1,7 @@
 //! `fencepost test` on a native program.
 
 use super::Program;
+use super::restart;
 use super::words::Words;
 use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
@@ -128,6 +129,9 @@ fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::R
 fn stop_at_first(results: &mut Results) {
     let Some(first) = results.found.iter().map(|found| found.first_execution).min() else { return };
     results.found.retain(|found| found.first_execution == first);
+    if results.beyond.as_ref().is_some_and(|beyond| beyond.execution > first) {
+        (results.beyond, results.forked) = (None, false);
+    }
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
 }
@@ -144,6 +148,12 @@ fn finish(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(&results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let mut campaign = campaign.clone();
+    if results.forked {
+        campaign.request.restart = Restart::Fork;
+    }
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
     for (i, found) in results.found.iter().enumerate() {
         let mut finding = finding(i as u32 + 1, found, &words);
@@ -151,7 +161,7 @@ fn finish(
         plan.strategy = strategy(found);
         // An execution outside of our control has left no answers behind.
         let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
-        let again = if lost { None } else { Again::new(program, campaign, &plan.strategy) };
+        let again = if lost { None } else { Again::new(program, &campaign, &plan.strategy) };
         if let Some(again) = &again {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
@@ -184,6 +194,7 @@ fn finish(
         blocked: outcome.blocked,
         states: results.statuses.len() as u64,
         seconds: started.elapsed().as_secs_f64(),
+        restart: Some(restart::restarted(&results, &words)),
         findings,
     };
     if verdict == Verdict::Fail && problem.is_none() {
@@ -192,7 +203,10 @@ fn finish(
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => screen.print(&text::run(&report, &shown, screen.look))?,
+        (false, false) => {
+            let line = report.restart.as_ref().map(restart::line).unwrap_or_default();
+            screen.print(&(text::run(&report, &shown, screen.look) + &line))?;
+        }
     }
     match (problem, verdict) {
         (Some(error), _) => Err(error),

@@ -2,6 +2,7 @@
 
 mod campaign;
 mod replay;
+mod restart;
 mod words;
 
 pub use campaign::{check, test};
