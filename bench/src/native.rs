@@ -141,6 +141,7 @@ impl Bench {
     fn campaign(&self, program: &Path, model: Model, restart: Restart, executions: u64) -> f64 {
         let mut campaign = Campaign::new(program, &self.runtime, model, executions);
         campaign.request.restart = restart;
+        campaign.checked = false;
         let before = children_seconds();
         let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         assert_eq!(results.executions, executions, "{}", program.display());

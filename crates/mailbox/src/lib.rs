@@ -16,7 +16,7 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack};
+pub use record::{Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
 pub use request::{Answers, Observations, Pruning, Request, Restart, Volatile};
 pub use table::{Slot, Table};
 
@@ -90,6 +90,11 @@ pub mod state {
     pub const DONE: u32 = 2;
     /// The runtime gave up; the last record says why.
     pub const BROKEN: u32 = 3;
+    /// The execution under way is about to do what a restart in place cannot undo: it and those after it are for children. It does not
+    /// count.
+    pub const MOVED: u32 = 4;
+    /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
+    pub const SPOILT: u32 = 5;
 }
 
 /// The beginning of the file.
@@ -111,10 +116,14 @@ pub struct Header {
     pub done: AtomicU64,
     /// In how many of them something was found.
     pub failing: AtomicU64,
+    /// How many threads one of them had at most.
+    pub threads: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.
     pub pulse: AtomicU64,
+    /// One more than the execution in which the program last made way for another one (`exec`).
+    pub replaced: AtomicU64,
     /// How executions ended, by [`End`].
     pub ended: [AtomicU64; 16],
     /// Exit statuses, where they ended by exit.

@@ -60,6 +60,17 @@ pub enum Record {
         /// Why there may be others, if there may.
         problem: Option<String>,
     },
+    /// The program did, or is about to do, what a restart in place cannot undo.
+    Beyond(Beyond),
+    /// A digest of the trace of an execution that was to be compared.
+    Digest {
+        /// Which execution.
+        execution: u64,
+        /// Its digest.
+        digest: u64,
+        /// How its answers were drawn.
+        drawn: (u64, Sampling),
+    },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {
         /// In words.
@@ -165,6 +176,27 @@ pub enum Place {
     },
     /// Something else: a variable with static storage, or mapped memory.
     Other,
+}
+
+/// What a restart in place cannot undo.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Beyond {
+    /// The execution that did it, or after which it was noticed.
+    pub execution: u64,
+    /// In words: what the program did.
+    pub deed: String,
+    /// Where, if that is known.
+    pub stack: Option<Stack>,
+}
+
+/// What is said of an execution that ended without a word, by the status that `wait` gives: a name for the table, and a message.
+pub fn death(status: i32) -> (u64, String) {
+    let how = match status & 0x7f {
+        0 => format!("status {}", status >> 8 & 0xff),
+        signal => format!("signal {signal}"),
+    };
+    let message = format!("the process ended outside of Fencepost's control: {how}");
+    (0xdead_0000_0000_0000 | status as u64 & 0xffff, message)
 }
 
 /// A thread at a program point.

@@ -49,6 +49,12 @@ pub struct Request {
     /// The outcomes that are allowed, if the program is to be held against them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Vec<Observations>>,
+    /// Executions of which a digest of the trace is written to the log.
+    #[serde(default)]
+    pub digests: Vec<u64>,
+    /// Run only those?
+    #[serde(default)]
+    pub only_digests: bool,
 }
 
 /// What a volatile access is under c11.
@@ -136,7 +142,9 @@ impl FromStr for Pruning {
                 .strip_prefix("aggressive=")
                 .and_then(|window| window.parse().ok().filter(|window| *window > 0))
                 .map(Pruning::Aggressive)
-                .ok_or_else(|| "expected off, conservative, or aggressive=N for a window of N events, 1 or more".to_owned()),
+                .ok_or_else(|| {
+                    "expected off, conservative, or aggressive=N for a window of N events, 1 or more".to_owned()
+                }),
         }
     }
 }
@@ -145,6 +153,8 @@ impl FromStr for Pruning {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
+    /// In place, as long as that gives the same.
+    Auto,
     /// Memory is compared with a copy and put back.
     InPlace,
     /// Each execution runs in a child process.

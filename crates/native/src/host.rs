@@ -5,8 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report, Request,
-    Restart, Stack, VARIABLE, Volatile, state,
+    Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report,
+    Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
 use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
@@ -35,6 +35,8 @@ pub struct Campaign {
     pub timeout: Duration,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
+    /// Compare executions that restarted in place with fresh processes?
+    pub checked: bool,
     /// How far it is, for those who watch.
     pub progress: Arc<Progress>,
 }
@@ -63,7 +65,7 @@ impl Campaign {
                 count: executions,
                 max_steps: 1_000_000,
                 prune: Pruning::default(),
-                restart: Restart::InPlace,
+                restart: Restart::Auto,
                 status_is_finding: true,
                 keep_outputs: false,
                 keep_traces: false,
@@ -73,10 +75,13 @@ impl Campaign {
                 details: None,
                 debug: None,
                 spec: None,
+                digests: Vec::new(),
+                only_digests: false,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
             progress: Arc::default(),
+            checked: true,
         }
     }
 }
@@ -91,6 +96,9 @@ pub struct Found {
     /// What it is.
     pub report: Report,
 }
+
+/// How the answers of an execution were drawn: its seed, and in which way.
+type Drawn = (u64, Sampling);
 
 /// What a campaign has given.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +125,14 @@ pub struct Results {
     pub pairs: BTreeMap<Pair, u64>,
     /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
     pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
+    /// Why what was found may not be true.
+    pub warnings: Vec<String>,
+    /// Were executions run in child processes?
+    pub forked: bool,
+    /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
+    pub beyond: Option<Beyond>,
+    /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
+    pub digests: BTreeMap<u64, (u64, Drawn)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// Of a collection of outcomes: those of atomic operations.
@@ -163,10 +179,80 @@ pub fn find_runtime() -> Option<PathBuf> {
     command.ancestors().skip(1).take(3).map(|dir| dir.join("libfencepost_runtime.so")).find(|path| path.exists())
 }
 
+/// Executions that may be longer than this are not compared.
+const LONGEST_COMPARED: u64 = 2_000_000;
+
 /// Runs the executions and collects what they give.
+///
+/// Executions that restart in place are checked: a few of them are run again in fresh processes and must give the same traces. If they do not, none is
+/// trusted, and all are run again in child processes, unless the user insists.
 pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
+    let Request { first, count, restart, .. } = campaign.request;
+    let random = matches!(campaign.request.answers, Answers::Random { .. });
+    // A trace of a very long execution would not fit.
+    let long = campaign.request.max_steps > LONGEST_COMPARED;
+    if !campaign.checked || !random || long || restart == Restart::Fork || count < 2 {
+        return run_once(campaign, &library, start);
+    }
+    let mut campaign = campaign.clone();
+    campaign.request.digests = vec![first + count / 2, first + count - 1];
+    let mut results = run_once(&campaign, &library, start)?;
+    if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
+        // What other workers have done since is a matter of chance.
+        let last = found.first_execution;
+        results.digests.retain(|execution, _| *execution <= last);
+    }
+    let mut difference = None;
+    for (execution, (digest, drawn)) in &results.digests {
+        if fresh_digest(&campaign, &library, *execution, *drawn)?.is_some_and(|fresh| fresh != *digest) {
+            difference = Some((*execution, *drawn));
+            break;
+        }
+    }
+    let Some((execution, drawn)) = difference else { return Ok(results) };
+    // The same again in two fresh processes: does the program itself not do the same twice?
+    let fresh = || fresh_digest(&campaign, &library, execution, drawn);
+    let again = [fresh()?, fresh()?];
+    let number = execution + 1;
+    if again[0] != again[1] {
+        results.warnings.push(format!(
+            "execution {number} is not the same twice with the same schedule: the program depends on something outside of Fencepost's \
+             control, so that findings may not replay"
+        ));
+    } else if restart == Restart::Auto {
+        campaign.request.restart = Restart::Fork;
+        results = run_once(&campaign, &library, start)?;
+        let deed = "did otherwise when it was restarted in place".to_owned();
+        results.beyond = Some(Beyond { execution, deed, stack: None });
+    } else {
+        results.warnings.push(format!(
+            "execution {number} is another one in a fresh process: what was found by restarting in place is not to be trusted"
+        ));
+    }
+    results.seconds = start.elapsed().as_secs_f64();
+    Ok(results)
+}
+
+/// The digest of an execution's trace, from a fresh process.
+fn fresh_digest(
+    campaign: &Campaign,
+    library: &Library,
+    execution: u64,
+    (seed, sampling): Drawn,
+) -> io::Result<Option<u64>> {
+    let mut campaign = campaign.clone();
+    campaign.request.answers = Answers::Drawn { seed, sampling };
+    campaign.request.digests = vec![execution];
+    campaign.request.restart = Restart::Fork;
+    campaign.request.only_digests = true;
+    campaign.request.stop_at_first = false;
+    campaign.progress = Arc::default();
+    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|(digest, _)| *digest))
+}
+
+fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
@@ -176,7 +262,6 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
-        let library = &library;
         let workers: Vec<_> =
             pieces.map(|(first, count)| scope.spawn(move || run_piece(campaign, library, first, count))).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's thread does not panic")).collect()
@@ -255,16 +340,31 @@ impl Library {
 fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> io::Result<Results> {
     let mut results = Results::default();
     let (mut next, end) = (first, first + count);
+    let mut restart = campaign.request.restart;
     while next < end {
-        let mut mailbox = Mailbox::new(&Request { first: next, count: end - next, ..campaign.request.clone() })?;
+        let mut mailbox =
+            Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign)?;
+        if mailbox.header().state.load(Ordering::Acquire) == state::SPOILT {
+            // Nobody knows which of its executions were right: all of them again.
+            results.beyond = results.beyond.or(mailbox.beyond());
+            restart = Restart::Fork;
+            continue;
+        }
         mailbox.collect(&mut results);
         match mailbox.header().state.load(Ordering::Acquire) {
             state::DONE => break,
+            state::MOVED => {
+                next = mailbox.header().current.load(Ordering::Acquire);
+                restart = Restart::Fork;
+            }
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
+                if campaign.request.stop_at_first {
+                    break;
+                }
                 if let Answers::Explore | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
@@ -384,14 +484,11 @@ impl Results {
         self.executions += 1;
         self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
-        let how = match status.signal() {
-            Some(signal) => format!("signal {signal}"),
-            None => format!("status {}", status.code().unwrap_or(-1)),
-        };
+        let (fingerprint, message) = death(status.into_raw());
         let report = Report {
-            fingerprint: 0,
+            fingerprint,
             kind: FindingKind::Crash,
-            message: format!("the process ended outside of Fencepost's control: {how}"),
+            message,
             execution,
             stacks: Vec::new(),
             after: None,
@@ -403,7 +500,10 @@ impl Results {
             spots: Vec::new(),
             details: None,
         };
-        self.found.push(Found { count: 1, first_execution: execution, report });
+        merge(
+            self,
+            Results { found: vec![Found { count: 1, first_execution: execution, report }], ..Results::default() },
+        );
     }
 }
 
@@ -436,8 +536,21 @@ pub fn merge(into: &mut Results, other: Results) {
     for (pair, first) in other.pairs {
         into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
     }
-    into.notes.extend(other.notes);
     into.cut_off.extend(other.cut_off);
+    other.notes.into_iter().for_each(|note| {
+        if !into.notes.contains(&note) {
+            into.notes.push(note)
+        }
+    });
+    other.warnings.into_iter().for_each(|warning| {
+        if !into.warnings.contains(&warning) {
+            into.warnings.push(warning)
+        }
+    });
+    into.forked |= other.forked;
+    into.digests.extend(other.digests);
+    // The first deed counts: which workers met others is a matter of how the work was shared out.
+    into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
@@ -460,6 +573,8 @@ pub fn merge(into: &mut Results, other: Results) {
 pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
+    /// Digests of executions in child processes are wanted.
+    fresh: bool,
 }
 
 impl Mailbox {
@@ -472,12 +587,19 @@ impl Mailbox {
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map })
+        Ok(Mailbox { file, map, fresh: request.only_digests })
     }
 
     fn header(&self) -> &Header {
         // SAFETY: the map is longer than the header, aligned to a page, and any bytes are a header.
         unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    /// What the worker did that could not be undone.
+    fn beyond(&mut self) -> Option<Beyond> {
+        let mut left = Results::default();
+        self.collect(&mut left);
+        left.beyond
     }
 
     /// Adds what the worker has left.
@@ -487,6 +609,7 @@ impl Mailbox {
         part.executions = header.done.load(Ordering::Acquire);
         part.failing = header.failing.load(Ordering::Acquire);
         part.steps = header.steps.load(Ordering::Acquire);
+        part.forked = header.forking.load(Ordering::Acquire) != 0;
         for end in End::ALL {
             let n = header.ended[end as usize].load(Ordering::Acquire);
             if n != 0 {
@@ -519,6 +642,12 @@ impl Mailbox {
                 Ok(Record::Output { fingerprint, text, .. }) => {
                     let count = counts.get(&fingerprint).map_or(1, |c| c.0);
                     part.outputs.insert(text, count);
+                }
+                Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
+                Ok(Record::Digest { execution, digest, drawn }) => {
+                    if self.fresh || !part.forked {
+                        part.digests.insert(execution, (digest, drawn));
+                    }
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
                 Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),

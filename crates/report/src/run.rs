@@ -89,6 +89,9 @@ pub struct RunReport {
     pub coverage: Option<Seen>,
     /// How long it took.
     pub seconds: f64,
+    /// How a native program was put back to its beginning.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restarted>,
     /// What was found.
     pub findings: Vec<Finding>,
     /// How many findings more there were that the user did not want to hear of.
@@ -98,6 +101,17 @@ pub struct RunReport {
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+/// How executions of a native program began anew.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Restarted {
+    /// `in-place`, or `fork` if executions had processes of their own.
+    #[serde(rename = "restart")]
+    pub how: String,
+    /// Why not in place, where nobody asked for it.
+    #[serde(rename = "restart_reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl RunReport {

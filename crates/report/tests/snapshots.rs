@@ -254,6 +254,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         states: Some(4),
         coverage: None,
         seconds: 0.41,
+        restart: None,
         findings,
         suppressed: 0,
     }

@@ -6,8 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, results, shadow,
-    snapshot, spec, sys,
+    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, real, restart,
+    results, shadow, snapshot, spec, sys,
 };
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
@@ -88,6 +88,26 @@ fn take_variable(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
     found
 }
 
+/// Takes the runtime's own name off the list of libraries to load first: programs that this one starts are not under control.
+fn leave_preload(environment: *mut *mut c_char) {
+    const NAME: &[u8] = b"LD_PRELOAD=";
+    let mut at = environment;
+    // SAFETY: the environment is a list of strings that ends with null; a string only gets shorter.
+    unsafe {
+        while !(*at).is_null() {
+            let entry = CStr::from_ptr(*at).to_bytes_with_nul();
+            if let Some(list) = entry.strip_prefix(NAME)
+                && let Some(end) = list.iter().position(|b| *b == b':')
+            {
+                let rest = (*at).add(NAME.len());
+                return std::ptr::copy(rest.add(end + 1), rest, list.len() - end - 1);
+            }
+            at = at.add(1);
+        }
+    }
+    take_variable(environment, "LD_PRELOAD");
+}
+
 /// Runs in place of the program's `main`.
 pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
     let Some(path) = take_variable(environment, VARIABLE) else {
@@ -96,6 +116,7 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     };
     // Set by the host: addresses that are looked up when they are first used would be forgotten with each execution.
     take_variable(environment, "LD_BIND_NOW");
+    leave_preload(environment);
     global::set_inside(true);
     std::panic::set_hook(Box::new(|info| ending::internal(&info.to_string())));
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
@@ -107,7 +128,10 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     campaign.top = context::stack_pointer() - 1024;
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
     fibers::all().begin(campaign.top, campaign.base, run_main);
-    snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
+    if campaign.request.as_ref().is_some_and(|request| request.restart != Restart::Fork) {
+        snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
+    }
+    restart::prepare(campaign.request.as_ref().expect("it was just put there"));
     let mut never = 0;
     // SAFETY: a stack of its own; `run` does not return, so that this frame stays as it is.
     unsafe { context::switch(&raw mut never, context::prepare(stack + STACK, run)) };
@@ -116,19 +140,24 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
 
 fn prepare(request: &Request) {
     context::initialise();
+    real::prepare();
     if !shadow::initialise() {
         ending::give_up("cannot reserve address space for the race detector (is there a limit on virtual memory?)");
     }
+    if !fibers::all().prepare() {
+        ending::give_up("no memory for threads");
+    }
     modules::refresh();
     control::initialise(request);
-    spec::prepare(request);
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     spec::prepare(request);
+    results::capture_output();
     hooks::prepare();
     ending::catch_signals();
-    results::capture_output();
-    fibers::all().stock(LENDERS);
+    // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any case, because libc and libstdc++
+    // do otherwise as long as there are no threads.
+    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { LENDERS });
 }
 
 /// The main thread of an execution.
@@ -167,11 +196,18 @@ extern "C" fn run() -> ! {
         sys::exit(0)
     }
     for execution in request.first..request.first + request.count {
+        if request.only_digests && !request.digests.contains(&execution) {
+            continue;
+        }
         results::begin(execution);
+        restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
         if found && request.stop_at_first {
             break;
         }
+    }
+    if !forking {
+        restart::audit();
     }
     results::set_state(state::DONE);
     sys::exit(0)
@@ -196,6 +232,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
+    control::set_recording(request.keep_traces || request.digests.contains(&execution));
     control::begin(&answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
@@ -239,6 +276,7 @@ fn in_place(execution: u64, request: &Request) -> bool {
     let (_, found) = once(execution, request);
     hooks::end();
     snapshot::restore();
+    restart::ended();
     found
 }
 
@@ -249,15 +287,18 @@ fn in_child(execution: u64, request: &Request) -> bool {
         0 => {
             sys::die_with_parent();
             let (_, found) = once(execution, request);
+            hooks::files::end_in_child();
             sys::exit(if found { FOUND } else { 0 })
         }
         child if child > 0 => {
             CHILD.store(child as i32, Ordering::Relaxed);
             let status = sys::wait_for(child as i32);
             CHILD.store(0, Ordering::Relaxed);
+            // A child that needs more threads than there are has to make them: the next ones find them.
+            let threads = results::header().map_or(0, |h| h.threads.load(Ordering::Relaxed));
+            fibers::all().stock((threads as usize).saturating_sub(1));
             if results::header().is_some_and(|h| h.done.load(Ordering::Relaxed) == before) {
-                results::died(status);
-                return true;
+                return results::died(status, request);
             }
             status != 0
         }

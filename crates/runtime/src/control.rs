@@ -129,7 +129,6 @@ pub fn begin(answers: &Answers, max_steps: u64) {
     match (&mut control.strategy, answers) {
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
-        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
         (strategy, Answers::Random { seed, sampling }) => {
             let coverage = results::header().map(|header| &header.coverage);
@@ -559,6 +558,16 @@ pub fn choices() -> Vec<u32> {
 /// How many events there have been; an exploration has them elsewhere.
 pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
+}
+
+/// How the answers of this execution are drawn, if they are.
+pub fn how_drawn() -> Option<(u64, Sampling)> {
+    control().drawn
+}
+
+/// Keeps all of the next execution for its trace, or not.
+pub fn set_recording(recording: bool) {
+    each!(&mut control().engine, e => e.set_recording(recording));
 }
 
 /// Of an execution with more answers than are kept: how they were drawn.

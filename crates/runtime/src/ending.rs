@@ -99,13 +99,19 @@ const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE
 /// The host sends this one when an execution takes too long.
 const LATE: i32 = libc::SIGXCPU;
 
+/// Gives the kernel the stack for handlers.
+pub fn provide_stack() {
+    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
+    // SAFETY: the stack is a static.
+    unsafe { sys::call(libc::SYS_sigaltstack, [&raw const stack as usize, 0, 0, 0, 0, 0]) };
+}
+
 /// Catches the signals that kill.
 pub fn catch_signals() {
-    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
-    // SAFETY: the stack is a static; the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
+    provide_stack();
+    // SAFETY: the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
     // but leave for another stack: nothing may stay blocked.
     unsafe {
-        libc::sigaltstack(&raw const stack, std::ptr::null_mut());
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;

@@ -111,7 +111,8 @@ pub fn ignores_race() -> bool {
     hardware
 }
 
-fn unsupported(why: &str) {
+/// Something that keeps the exploration from being complete.
+pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
 

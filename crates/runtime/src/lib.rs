@@ -15,7 +15,7 @@
 //!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
-//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
+//! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -51,6 +51,7 @@ mod hooks;
 mod lenders;
 mod modules;
 mod real;
+mod restart;
 mod results;
 mod shadow;
 mod snapshot;

@@ -6,7 +6,7 @@ use crate::shadow::{self, Earlier, Kind};
 use crate::{atomically, campaign, control, debugger, details, explore, fibers, modules, spec, sys};
 use fencepost_mailbox::{
     Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
-    Stack,
+    Stack, death,
 };
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -35,8 +35,9 @@ struct Results {
     output: [i32; 2],
 }
 
-/// The runtime's own files have numbers from here on.
-pub const FIRST_FILE: i32 = 1000;
+/// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of files.
+pub const FIRST_FILE: i32 = 200;
+pub const OWN_FILES: i32 = 4;
 
 static RESULTS: Global<Option<Results>> = Global::new(None);
 
@@ -90,9 +91,12 @@ pub fn log(record: &Record) {
     header.log_used.store((used + line.len()) as u64, Ordering::Release);
 }
 
-/// Something that the user should know.
+/// Something that the user should know. However often it happens, and in however many child processes, it is said once.
 pub fn note(text: &str) {
-    log(&Record::Note { text: text.to_owned() });
+    let Some(header) = header() else { return };
+    if header.table.met(hash(("note", text)), results().execution) != Some(false) {
+        log(&Record::Note { text: text.to_owned() });
+    }
 }
 
 pub fn set_state(state: u32) {
@@ -110,6 +114,20 @@ pub fn capture_output() {
             results().output[i] = sys::duplicate_above(file, FIRST_FILE);
             sys::close(file);
         }
+    }
+}
+
+/// The program may have put other files in the place of those: not for the next execution.
+pub fn capture_again() {
+    for (i, file) in results().output.into_iter().enumerate() {
+        sys::duplicate(file, i as i32 + 1);
+    }
+}
+
+/// In a child: another program takes the place of this one, and ends the execution.
+pub fn becomes_another() {
+    if let Some(header) = header() {
+        header.replaced.store(results().execution + 1, Ordering::Relaxed);
     }
 }
 
@@ -266,6 +284,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
     header.coverage.end(control::steps());
+    header.threads.fetch_max(fibers::all().count() as u64, Ordering::Relaxed);
     header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
@@ -329,14 +348,27 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
     }
+    if request.digests.contains(&execution)
+        && *verdict != Verdict::Timeout
+        && let Some(drawn) = control::how_drawn()
+    {
+        let trace = control::trace();
+        let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+        let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), drawn });
+    }
+    forget_output();
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    any
+}
+
+fn forget_output() {
     for file in results().output {
         if sys::position(file) != 0 {
             sys::truncate(file);
         }
     }
-    header.failing.fetch_add(any.into(), Ordering::Relaxed);
-    header.done.fetch_add(1, Ordering::Relaxed);
-    any
 }
 
 /// Remembers where threads were when a limit cut an execution off, once for each place.
@@ -411,19 +443,31 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// An execution in a child process ended without saying how.
-pub fn died(status: i32) {
-    let Some(header) = header() else { return };
-    header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
-    header.failing.fetch_add(1, Ordering::Relaxed);
-    header.done.fetch_add(1, Ordering::Relaxed);
+/// An execution in a child process ended without saying how. Is that a finding?
+pub fn died(status: i32, request: &Request) -> bool {
+    let Some(header) = header() else { return true };
     let execution = results().execution;
-    let fingerprint = hash(("died", status));
+    let replaced = header.replaced.load(Ordering::Relaxed) == execution + 1;
+    let (kind, fingerprint, message) = if replaced && libc::WIFEXITED(status) {
+        // Another program took its place, and ended as it did.
+        let code = libc::WEXITSTATUS(status);
+        header.ended[End::Exit as usize].fetch_add(1, Ordering::Relaxed);
+        header.statuses[(code & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
+        if code == 0 || !request.status_is_finding {
+            header.done.fetch_add(1, Ordering::Relaxed);
+            forget_output();
+            return false;
+        }
+        (FindingKind::ExitStatus, hash((FindingKind::ExitStatus, code)), format!("exit status {code}"))
+    } else {
+        header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+        let (fingerprint, message) = death(status);
+        (FindingKind::Crash, fingerprint, message)
+    };
     if header.table.met(fingerprint, execution) == Some(true) {
-        let message = format!("the process ended outside of Fencepost's control (wait status {status:#x})");
         log(&Record::Finding(Box::new(Report {
             fingerprint,
-            kind: FindingKind::Crash,
+            kind,
             message,
             execution,
             stacks: Vec::new(),
@@ -437,4 +481,8 @@ pub fn died(status: i32) {
             details: None,
         })));
     }
+    header.failing.fetch_add(1, Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    forget_output();
+    true
 }

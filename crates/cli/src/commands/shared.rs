@@ -71,6 +71,7 @@ impl Campaign<'_> {
                 .is_none()
                 .then(|| Seen::new(tally.pairs.values().copied(), tally.executions + tally.blocked)),
             seconds: self.started.elapsed().as_secs_f64(),
+            restart: None,
             findings,
             suppressed: 0,
         };

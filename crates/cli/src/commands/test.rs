@@ -31,8 +31,8 @@ pub struct Args {
     /// How many stores fit a store buffer (tso, pso) [default: any number]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
-    /// How a native program is put back to its beginning: auto (in place), in-place (memory is restored), fork (a process
-    /// each, for programs that leave files, mappings or children behind)
+    /// How a native program is put back to its beginning: in-place (its memory is restored, and what the kernel keeps for it),
+    /// fork (each execution has a process of its own), or auto: in place, unless the program does what that cannot undo
     #[arg(long, value_enum, default_value_t = Restart::Auto, value_name = "HOW", hide_possible_values = true)]
     restart: Restart,
     /// What is forgotten of long executions of native programs under c11: off (nothing), conservative (stores that no thread can
@@ -51,8 +51,8 @@ enum Restart {
 impl From<Restart> for fencepost_mailbox::Restart {
     fn from(restart: Restart) -> fencepost_mailbox::Restart {
         match restart {
-            // Nothing moves on to forking by itself yet: the user says so for programs whose kernel state cannot be put back.
-            Restart::Auto | Restart::InPlace => fencepost_mailbox::Restart::InPlace,
+            Restart::Auto => fencepost_mailbox::Restart::Auto,
+            Restart::InPlace => fencepost_mailbox::Restart::InPlace,
             Restart::Fork => fencepost_mailbox::Restart::Fork,
         }
     }

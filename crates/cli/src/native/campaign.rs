@@ -2,6 +2,7 @@
 
 use super::Program;
 use super::finding::{add_details, finding, race_key};
+use super::restart;
 use super::spec::specify;
 use super::words::Words;
 use crate::args::CampaignArgs;
@@ -15,7 +16,7 @@ use crate::suppressions::Suppressions;
 use fencepost_mailbox::{Answers, Pruning, Record, Restart, Stack};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look, Mark};
-use fencepost_report::{Describe, Order, RunReport, Seen, Verdict};
+use fencepost_report::{Describe, Order, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::{
     BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
     Trace,
@@ -75,6 +76,9 @@ pub fn test(
         let mut results =
             run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
         results.executions += campaign.request.first;
+        if results.forked {
+            campaign.request.restart = Restart::Fork;
+        }
         results.notes.iter().for_each(|note| eprintln!("note: {note}"));
         if !args.keep_going {
             stop_at_first(&mut results);
@@ -90,12 +94,15 @@ pub fn test(
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(&results, &search.words).iter().for_each(|warning| eprintln!("warning: {warning}"));
     let outcome = Campaigned {
         command: "test",
         complete: (!specified).then_some(false),
         executions: results.executions,
         blocked: blocked(&results),
         suppressed,
+        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: results.pairs,
     };
@@ -148,6 +155,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         executions: explored.executions,
         blocked: explored.blocked,
         suppressed,
+        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: BTreeMap::new(),
     };
@@ -170,6 +178,7 @@ struct Campaigned {
     executions: u64,
     blocked: u64,
     suppressed: u64,
+    restart: Option<Restarted>,
     /// In how many executions something was found.
     failing: u64,
     /// The reads-from pairs that were seen, with the first execution of each.
@@ -284,6 +293,9 @@ fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::R
 fn stop_at_first(results: &mut Results) {
     let Some(first) = results.found.iter().map(|found| found.first_execution).min() else { return };
     results.found.retain(|found| found.first_execution == first);
+    if results.beyond.as_ref().is_some_and(|beyond| beyond.execution > first) {
+        (results.beyond, results.forked) = (None, false);
+    }
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
     results.pairs.retain(|_, execution| *execution <= first);
@@ -348,6 +360,7 @@ fn finish(
         states: None,
         coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
+        restart: outcome.restart,
         findings,
         suppressed: outcome.suppressed,
     };
@@ -355,7 +368,10 @@ fn finish(
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => screen.print(&text::run(&report, &shown, &words, screen.look))?,
+        (false, false) => {
+            let line = report.restart.as_ref().map(restart::line).unwrap_or_default();
+            screen.print(&(text::run(&report, &shown, &words, screen.look) + &line))?;
+        }
     }
     match (problem, verdict) {
         (Some(error), _) => Err(error),

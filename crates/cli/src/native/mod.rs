@@ -4,6 +4,7 @@ mod campaign;
 mod finding;
 mod reason;
 mod replay;
+mod restart;
 mod spec;
 mod words;
 
