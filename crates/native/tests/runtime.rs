@@ -7,7 +7,7 @@
 use fencepost_mailbox::{Answers, Restart};
 use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{FindingKind, Model, Sampling};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
