@@ -8,7 +8,7 @@ use fencepost_mailbox::{
     Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
     state,
 };
-use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
+use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
 use std::io;
@@ -181,8 +181,12 @@ impl Library {
 fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> io::Result<Results> {
     let mut results = Results::default();
     let (mut next, end) = (first, first + count);
+    let mut before: Option<Mailbox> = None;
     while next < end {
         let mut mailbox = Mailbox::new(&Request { first: next, count: end - next, ..campaign.request.clone() })?;
+        if let Some(before) = &before {
+            mailbox.go_on_from(before);
+        }
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign.timeout)?;
         mailbox.collect(&mut results);
@@ -196,6 +200,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                     break;
                 }
                 next = current + 1;
+                before = Some(mailbox);
             }
             state::BROKEN => {
                 let why = results.notes.last().cloned().unwrap_or_default();
@@ -361,6 +366,13 @@ impl Mailbox {
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
         Ok(Mailbox { file, map })
+    }
+
+    /// What has been seen so far steers the worker after one that died, too.
+    fn go_on_from(&mut self, before: &Mailbox) {
+        let start = std::mem::offset_of!(Header, coverage);
+        let part = start..start + size_of::<Coverage>();
+        self.map[part.clone()].copy_from_slice(&before.map[part]);
     }
 
     fn header(&self) -> &Header {
