@@ -59,6 +59,9 @@ struct Record {
     clock_end: usize,
 }
 
+/// Of how many events it is known where they were, whatever is kept of them.
+const MOST_ORIGINS: usize = 1 << 14;
+
 /// Answers are kept up to this number if nothing else is: an execution with more of them is named by its strategy's seed.
 const MOST_CHOICES: usize = 1 << 17;
 
@@ -74,6 +77,8 @@ pub struct Execution<M> {
     events: u32,
     /// The events but the first `forgotten`; under c11 none if nothing is kept.
     records: Vec<Record>,
+    /// Who made the last [`MOST_ORIGINS`] events, and where; each has the place of its number.
+    origins: Vec<(ThreadId, u32)>,
     forgotten: u32,
     clocks: Vec<u32>,
     choices: Vec<u32>,
@@ -101,6 +106,7 @@ impl<M: Machine> Execution<M> {
             recording: true,
             events: 0,
             records: Vec::new(),
+            origins: Vec::new(),
             forgotten: 0,
             clocks: Vec::new(),
             choices: Vec::new(),
@@ -142,6 +148,7 @@ impl<M: Machine> Execution<M> {
         self.sets = WaitSets::default();
         self.events = 0;
         self.records.clear();
+        self.origins.clear();
         self.forgotten = 0;
         self.clocks.clear();
         self.choices.clear();
@@ -322,18 +329,24 @@ impl<M: Machine> Execution<M> {
     /// What a thread's access reads.
     fn choose_read(&mut self, thread: ThreadId, access: &Access, strategy: &mut impl Strategy) -> usize {
         let label = self.threads[thread.index()].label;
-        let records = &self.records;
-        let origin = |store: EventId| match store.index().checked_sub(1).and_then(|i| records.get(i)) {
-            Some(record) => (record.thread, record.label.wrapping_add(1)),
-            None => (ThreadId(u32::MAX), 0),
+        let (origins, events) = (&self.origins, self.events as usize);
+        let origin = |store: EventId| match store.index().checked_sub(1) {
+            Some(i) if i + MOST_ORIGINS >= events && i < events => {
+                let (thread, label) = origins[i % MOST_ORIGINS];
+                (thread, label.wrapping_add(1))
+            }
+            // The initial value, or one as old as that.
+            _ => (ThreadId(u32::MAX), 0),
         };
         let mut choice = 0;
         if self.sources.len() > 1 {
             choice = strategy.source_of(thread, access, label, &self.sources, &origin) % self.sources.len();
-            self.choices.push(choice as u32);
         }
         let store = self.sources[choice].event;
         strategy.has_read(thread, label, || origin(store));
+        if self.sources.len() > 1 {
+            self.note_choice(choice as u32);
+        }
         choice
     }
 
@@ -449,12 +462,12 @@ impl<M: Machine> Execution<M> {
         let event = EventId(self.events + 1);
         self.machine.perform(event, thread, step, source);
         self.touch(step.location());
+        let label = self.threads[thread.index()].label;
         if self.recording || M::MODEL.is_hardware() {
             let parts = if self.recording { self.machine.parts().to_vec() } else { Vec::new() };
-            let label = self.threads[thread.index()].label;
             self.record(thread, label, kind_of(step, source, parts));
         } else {
-            self.events += 1;
+            self.count_event(thread, label);
         }
         if self.recording && M::MODEL == Model::C11 && self.looks_for_races {
             self.watch(event, thread, step);
@@ -485,8 +498,18 @@ impl<M: Machine> Execution<M> {
         &self.records[event.index() - self.forgotten as usize - 1]
     }
 
-    fn record(&mut self, thread: ThreadId, label: u32, kind: EventKind) {
+    #[inline]
+    fn count_event(&mut self, thread: ThreadId, label: u32) {
+        let place = self.events as usize % MOST_ORIGINS;
+        match self.origins.get_mut(place) {
+            Some(origin) => *origin = (thread, label),
+            None => self.origins.push((thread, label)),
+        }
         self.events += 1;
+    }
+
+    fn record(&mut self, thread: ThreadId, label: u32, kind: EventKind) {
+        self.count_event(thread, label);
         if self.recording
             && let Some(clock) = self.machine.clock(thread)
         {

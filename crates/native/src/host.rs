@@ -8,7 +8,7 @@ use fencepost_mailbox::{
     Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report,
     Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
-use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
+use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -341,13 +341,17 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     let mut results = Results::default();
     let (mut next, end) = (first, first + count);
     let mut restart = campaign.request.restart;
+    let mut before: Option<Mailbox> = None;
     while next < end {
         let mut mailbox =
             Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
+        if let Some(before) = &before {
+            mailbox.go_on_from(before);
+        }
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign)?;
-        if mailbox.header().state.load(Ordering::Acquire) == state::SPOILT {
-            // Nobody knows which of its executions were right: all of them again.
+        if let state::SPOILT | state::MOVED = mailbox.header().state.load(Ordering::Acquire) {
+            // Nobody knows which of its executions were right, or what steered the last of them is lost with it: all of them again.
             results.beyond = results.beyond.or(mailbox.beyond());
             restart = Restart::Fork;
             continue;
@@ -355,10 +359,6 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
         mailbox.collect(&mut results);
         match mailbox.header().state.load(Ordering::Acquire) {
             state::DONE => break,
-            state::MOVED => {
-                next = mailbox.header().current.load(Ordering::Acquire);
-                restart = Restart::Fork;
-            }
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
@@ -370,6 +370,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                     break;
                 }
                 next = current + 1;
+                before = Some(mailbox);
             }
             state::BROKEN => {
                 let why = results.notes.last().cloned().unwrap_or_default();
@@ -588,6 +589,13 @@ impl Mailbox {
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
         Ok(Mailbox { file, map, fresh: request.only_digests })
+    }
+
+    /// What has been seen so far steers the worker after one that died, too.
+    fn go_on_from(&mut self, before: &Mailbox) {
+        let start = std::mem::offset_of!(Header, coverage);
+        let part = start..start + size_of::<Coverage>();
+        self.map[part.clone()].copy_from_slice(&before.map[part]);
     }
 
     fn header(&self) -> &Header {
