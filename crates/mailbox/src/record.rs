@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 /// One line of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
+// There is never more than one at a time.
+#[allow(clippy::large_enum_variant)]
 pub enum Record {
     /// Something was found for the first time by this worker. How often it was met is in the header's table.
     Finding(Box<Report>),
