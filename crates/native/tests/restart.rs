@@ -196,7 +196,7 @@ fn features_of_cxx_replay() {
         for model in [Model::C11, Model::Pso] {
             for seed in [3, 5] {
                 let mut campaign = campaign("cxx.cpp", &[feature], model, 1);
-                campaign.request.answers = Answers::Random { seed };
+                campaign.request.answers = Answers::Random { seed, sampling: fencepost_trace::Sampling::default() };
                 campaign.request.keep_traces = true;
                 let Some(Record::Trace { trace, places, .. }) = run(&campaign).traces.pop() else { panic!("a trace") };
                 campaign.request.answers = Answers::Follow { choices: trace.choices.clone() };
