@@ -21,7 +21,7 @@ pub fn execute<T: Threads>(program: &mut T, plan: &Plan) -> Result<Executed, Exp
     match &plan.strategy {
         StrategySpec::Random { seed } => Ok(execute_with(program, plan, &mut Random::new(*seed))),
         StrategySpec::Follow { choices } => Ok(execute_with(program, plan, &mut Follow::new(choices))),
-        StrategySpec::Graph { steps } => {
+        StrategySpec::Graph { steps, .. } => {
             let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
             Ok(Executed { trace, races })
         }

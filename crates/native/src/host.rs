@@ -91,6 +91,8 @@ pub struct Results {
     pub traces: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Did several processes share the work of an exploration?
+    pub forked: bool,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
@@ -128,7 +130,9 @@ pub fn find_runtime() -> Option<PathBuf> {
 pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
-    let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // An exploration shares its work out by itself.
+    let jobs = if let Answers::Explore { .. } = campaign.request.answers { 1 } else { campaign.jobs };
+    let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
     let share = campaign.request.count.div_ceil(jobs);
     let pieces = (0..jobs).map(|i| {
         let first = (i * share).min(campaign.request.count);
@@ -160,6 +164,15 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     run_campaign(&again)
 }
 
+/// The system's monotonic clock so long from now, in nanoseconds, as the runtime reads it too.
+pub fn monotonic_after(time: Duration) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a variable that lives long enough.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
+    now.saturating_add(time).as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
 struct Library(tempfile::TempDir);
 
@@ -185,7 +198,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
-                if let Answers::Explore | Answers::Graph { .. } = campaign.request.answers {
+                if let Answers::Explore { .. } | Answers::Graph { .. } = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
@@ -284,6 +297,7 @@ impl Results {
             stacks: Vec::new(),
             choices: Vec::new(),
             steps: Vec::new(),
+            shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
         };
@@ -315,7 +329,12 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
-    into.notes.extend(other.notes);
+    for note in other.notes {
+        if !into.notes.contains(&note) {
+            into.notes.push(note);
+        }
+    }
+    into.forked |= other.forked;
     into.explored = other.explored.or(into.explored);
     for found in other.found {
         let same =
@@ -375,6 +394,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.forked = header.exploring.forked.load(Ordering::Acquire) != 0;
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()

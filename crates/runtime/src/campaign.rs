@@ -134,7 +134,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
-    if let Answers::Explore | Answers::Graph { .. } = request.answers {
+    if let Answers::Explore { .. } | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
         sys::exit(0)
@@ -157,7 +157,7 @@ extern "C" fn run() -> ! {
 fn strategy(execution: u64, request: &Request) -> Strategy {
     match &request.answers {
         Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
-        Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
@@ -193,7 +193,7 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
-    global::set_running(mode::LANGUAGE);
+    global::set_running(mode::EXPLORED);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

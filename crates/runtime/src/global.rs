@@ -37,10 +37,12 @@ pub mod mode {
     pub const HARDWARE: u8 = 2;
     /// As [`LANGUAGE`], but code without instrumentation may just have used atomics: look at them first.
     pub const SUSPICIOUS: u8 = 3;
+    /// As [`LANGUAGE`], but some plain accesses are operations, too: exploration.
+    pub const EXPLORED: u8 = 4;
 }
 
 /// What the next hook has to do.
-static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
+pub static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
 /// What hooks have to do in this execution; idle between executions.
 static RUNNING: AtomicU8 = AtomicU8::new(mode::IDLE);
 
@@ -111,6 +113,16 @@ pub static CALLER_REGISTERS: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 
 /// Those registers.
 pub fn caller_registers() -> [usize; 6] {
     std::array::from_fn(|i| CALLER_REGISTERS[i].load(Ordering::Relaxed))
+}
+
+pub fn set_caller_registers(registers: [usize; 6]) {
+    registers.iter().zip(&CALLER_REGISTERS).for_each(|(value, register)| register.store(*value, Ordering::Relaxed));
+}
+
+/// Nobody knows what they are at this call: then they are as they never were before.
+pub fn spoil_registers() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    CALLER_REGISTERS[0].store(CALLS.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
 }
 
 #[inline(always)]

@@ -12,7 +12,7 @@
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program;
+//! - [`explore`]: every execution graph of the program; [`shared`]: which plain accesses are events of it;
 //! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
 //! - [`hooks`]: everything that the program calls.
 //!
@@ -47,6 +47,7 @@ mod modules;
 mod real;
 mod results;
 mod shadow;
+mod shared;
 mod snapshot;
 mod sys;
 mod view;

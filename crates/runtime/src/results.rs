@@ -133,6 +133,28 @@ pub fn begin(execution: u64) {
     }
 }
 
+/// The execution at hand is to have this number.
+pub fn number(execution: u64) {
+    results().execution = execution;
+}
+
+/// All starts over: what was found until now, and the log, are forgotten.
+pub fn forget() {
+    let Some(header) = header() else { return };
+    for counter in header.ended.iter().chain(&header.statuses).chain([&header.done, &header.steps, &header.log_used]) {
+        counter.store(0, Ordering::Relaxed);
+    }
+    header.table.clear();
+    results().found.clear();
+}
+
+/// This process is a copy of another one and goes its own way from here: so does what it prints.
+pub fn separate_output() {
+    let old = results().output;
+    capture_output();
+    old.into_iter().for_each(sys::close);
+}
+
 fn hash(value: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     value.hash(&mut hasher);
@@ -157,9 +179,6 @@ fn word(kind: Kind) -> &'static str {
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
 pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
-    if explore::ignores_race() {
-        return;
-    }
     if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
         return;
     }
@@ -235,6 +254,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 stacks: f.stacks,
                 choices: if explore::is_on() { Vec::new() } else { control::choices() },
                 steps: explore::steps(),
+                shared: explore::shared_memory(),
                 stdout,
                 stderr,
             }));
@@ -322,6 +342,7 @@ pub fn died(status: i32) {
             stacks: Vec::new(),
             choices: Vec::new(),
             steps: Vec::new(),
+            shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
         }));

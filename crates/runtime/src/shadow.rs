@@ -10,7 +10,7 @@
 //! execution; none is invented.
 
 use crate::global::{self, Global};
-use crate::{fibers, results, sys};
+use crate::{explore, fibers, results, sys};
 use fencepost_trace::VectorClock;
 
 /// Where the slots are.
@@ -160,7 +160,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
-        if !ordered && conflict {
+        if !ordered && conflict && !explore::takes(address, ((old | new) >> BYTES_SHIFT) as u8) {
             global::quietly(|| results::race(address, earlier(line, i), kind, pc));
         }
         // What comes after it and covers it can stand for it.
@@ -169,7 +169,11 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
             place = Some(i);
         }
     }
-    let place = place.unwrap_or((new as u32 as usize).wrapping_add(thread as usize) % SLOTS);
+    let place = place.unwrap_or_else(|| {
+        let victim = (new as u32 as usize).wrapping_add(thread as usize) % SLOTS;
+        explore::lost(address, (line.slots[victim] >> BYTES_SHIFT) as u8);
+        victim
+    });
     line.slots[place] = new | touched;
     line.places[place] = pc;
     touched != 0

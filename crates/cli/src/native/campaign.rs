@@ -75,10 +75,9 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
-    campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
-    let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    let results = explore(&mut campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
@@ -88,6 +87,32 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         blocked: explored.blocked,
     };
     finish(program, args, &campaign, &plan, outcome, results, started, screen)
+}
+
+/// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again if many have found something:
+/// until it has met everything that they found.
+fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
+    // Which executions a limit on their number cuts off is only certain if one worker explores.
+    let jobs = if args.work.executions.is_some() { 1 } else { args.work.jobs() as u32 };
+    let deadline = args.work.time.map(host::monotonic_after);
+    let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+    campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    let mut results = host::run_campaign(campaign)?;
+    if jobs > 1 && results.forked && !results.found.is_empty() {
+        let findings = results.found.len() as u64;
+        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings };
+        let alone = host::run_campaign(campaign)?;
+        if campaign.request.stop_at_first {
+            return Ok(alone);
+        }
+        for found in &mut results.found {
+            if let Some(same) = alone.found.iter().find(|f| f.report.fingerprint == found.report.fingerprint) {
+                (found.first_execution, found.report) = (same.first_execution, same.report.clone());
+            }
+        }
+        results.found.sort_by_key(|found| found.first_execution);
+    }
+    Ok(results)
 }
 
 /// What a campaign amounts to.
@@ -206,7 +231,7 @@ fn finish(
 fn strategy(found: &Found) -> StrategySpec {
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
-        steps => StrategySpec::Graph { steps: steps.to_vec() },
+        steps => StrategySpec::Graph { steps: steps.to_vec(), shared: found.report.shared.clone() },
     }
 }
 
@@ -265,7 +290,9 @@ impl Again {
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
         let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
+            StrategySpec::Graph { steps, shared } => {
+                (Order::Graph, Answers::Graph { steps: steps.clone(), shared: shared.clone() })
+            }
             StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
             StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
         };

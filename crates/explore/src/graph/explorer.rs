@@ -119,11 +119,20 @@ impl<T: Threads> Explorer<T> {
 
     /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses turned
     /// out to overlap.
-    pub fn explore<V: Visitor<T>>(&mut self, mut begin: impl FnMut() -> V) -> Result<V, ExploreError> {
+    pub fn explore<V: Visitor<T>>(&mut self, begin: impl FnMut() -> V) -> Result<V, ExploreError> {
+        self.explore_with(begin, |_| Flow::Continue(()))
+    }
+
+    /// The same; `between` is called after every run of the program and may end it.
+    pub fn explore_with<V: Visitor<T>>(
+        &mut self,
+        mut begin: impl FnMut() -> V,
+        mut between: impl FnMut(&mut Self) -> Flow,
+    ) -> Result<V, ExploreError> {
         let mut cells = Cells::default();
         loop {
             let mut visitor = begin();
-            match self.explore_task(Task::root(cells.clone()), &mut visitor, |_| Flow::Continue(())) {
+            match self.explore_task(Task::root(cells.clone()), &mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
                 Err(Restart::Merged(merged)) => cells = merged,
                 Err(Restart::Error(error)) => return Err(error),
@@ -187,6 +196,22 @@ impl<T: Threads> Explorer<T> {
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from beyond it only if it was kept, and it was not.
         Some(Task { graph, todo: Some(alternative), cells: self.cells.clone() })
+    }
+
+    /// How many alternatives are left to be tried.
+    pub fn alternatives(&self) -> usize {
+        self.contexts.iter().map(|context| context.todo.len()).sum()
+    }
+
+    /// Keeps every other alternative: the first, third and so on if `first`, otherwise the rest. So two copies of an exploration share what is left.
+    pub fn halve(&mut self, first: bool) {
+        let mut keep = !first;
+        for context in &mut self.contexts {
+            context.todo.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
     }
 
     /// Applies the next alternative; false if there is none.

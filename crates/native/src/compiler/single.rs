@@ -1,7 +1,8 @@
 //! One source file to one instrumented program: what `fencepost test queue.c` does first.
 
 use super::{
-    Compiler, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file, runtime_by_path,
+    Compiler, Family, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file,
+    runtime_by_path,
 };
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -121,6 +122,10 @@ fn c_family(
     arguments.extend(words_of("LDLIBS"));
     prepare_runtime_directory(runtime_dir).map_err(|error| CompileError::Output(runtime_dir.to_owned(), error))?;
     let compiler = Compiler::from_environment(language);
+    if compiler.family == Family::Gcc {
+        // It would take the first round of a loop out of it, and a loop that waits would be two places where a thread waits.
+        arguments.insert(0, "-fno-tree-ch".into());
+    }
     let invocation = plan(&compiler, &arguments, runtime_dir, &read_response_file).map_err(CompileError::Plan)?;
     let mut command = Command::new(&invocation.program);
     command.args(&invocation.arguments);
@@ -134,7 +139,7 @@ fn rust(file: &Path, program: &Path, runtime_dir: &Path) -> Prepared {
     // Sanitizers are unstable options; stable compilers take them when told that this is meant.
     command.env("RUSTC_BOOTSTRAP", "1");
     command.args(["-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"]);
-    command.arg("-Cllvm-args=-tsan-distinguish-volatile=1");
+    command.arg("-Cllvm-args=-tsan-distinguish-volatile=1 -tsan-instrument-read-before-write=1");
     command.args(["-g", "-Copt-level=1", "-Cdebug-assertions=on", "--crate-type=bin", "--crate-name"]);
     command.arg(crate_name(file));
     if !flags.iter().any(|flag| flag.to_string_lossy().starts_with("--edition")) {

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, explore, view};
+use crate::{calls, control, explore, shared, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,6 +40,7 @@ fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
         mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
+        mode::EXPLORED => return explored(address, SIZE, kind, pc),
         mode::SUSPICIOUS => look_around(),
         _ => {}
     }
@@ -48,9 +49,6 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     if left > PATIENCE {
         give_way(pc);
     }
-    if kind.write {
-        explore::wrote(address);
-    }
     let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
         shadow::check(address, SIZE, kind, pc)
     } else {
@@ -58,6 +56,32 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     };
     if touched && kind.write {
         wrote(address, SIZE);
+    }
+}
+
+/// An access in an execution that is explored.
+fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
+    let event = shared::is_event(address, size);
+    if !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind) {
+        let left = LEFT.load(Ordering::Relaxed);
+        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+        if left != 0 {
+            return;
+        }
+    }
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+    if left > PATIENCE || shared::is_watching() {
+        super::at_work(|| explore::impatient(address, size, kind.write, pc));
+    }
+    if kind.write {
+        explore::wrote(address);
+    }
+    let touched = shadow::range(address, size, kind, pc);
+    if event {
+        shared::plain(address, size, kind.write, pc);
+    } else if touched {
+        shared::touched(address, size);
     }
 }
 
@@ -82,10 +106,16 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     match global::mode() {
         _ if length == 0 => {}
         mode::IDLE => {}
-        mode::LANGUAGE | mode::SUSPICIOUS => {
+        mode::EXPLORED => {
             if kind.write {
                 explore::wrote(address);
             }
+            if shadow::range(address, length, kind, pc) {
+                shared::touched(address, length);
+            }
+            shared::range(address, length, kind.write, pc);
+        }
+        mode::LANGUAGE | mode::SUSPICIOUS => {
             if shadow::range(address, length, kind, pc) && kind.write {
                 wrote(address, length);
             }
@@ -94,13 +124,14 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     }
 }
 
-/// A thunk that hands the return address on as the second argument, and the function behind it.
+/// A thunk that hands the return address on as the second argument, and the function behind it. An exploration wants to know the registers
+/// that calls preserve, too.
 macro_rules! accesses {
-    ($($name:ident: $size:literal $kind:ident;)*) => { $(
+    ($($name:ident: $size:literal $($kind:ident)*;)*) => { $(
         mod $name {
             use super::*;
             pub extern "C" fn body(address: usize, pc: usize) {
-                access::<$size>(address, $kind, pc);
+                $( access::<$size>(address, $kind, pc); )*
             }
         }
         #[doc(hidden)]
@@ -110,8 +141,19 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov [rip + {sp}], rsp",
+                "cmp byte ptr [rip + {mode}], {explored}",
+                "jne {body}",
+                "mov [rip + {registers}], rbx",
+                "mov [rip + {registers} + 8], rbp",
+                "mov [rip + {registers} + 16], r12",
+                "mov [rip + {registers} + 24], r13",
+                "mov [rip + {registers} + 32], r14",
+                "mov [rip + {registers} + 40], r15",
                 "jmp {body}",
                 sp = sym global::CALLER_SP,
+                mode = sym global::MODE,
+                explored = const mode::EXPLORED,
+                registers = sym global::CALLER_REGISTERS,
                 body = sym $name::body
             )
         }
@@ -155,15 +197,15 @@ accesses! {
     __tsan_unaligned_volatile_write4: 4 WRITE;
     __tsan_unaligned_volatile_write8: 8 WRITE;
     __tsan_unaligned_volatile_write16: 16 WRITE;
-    __tsan_read_write1: 1 WRITE;
-    __tsan_read_write2: 2 WRITE;
-    __tsan_read_write4: 4 WRITE;
-    __tsan_read_write8: 8 WRITE;
-    __tsan_read_write16: 16 WRITE;
-    __tsan_unaligned_read_write2: 2 WRITE;
-    __tsan_unaligned_read_write4: 4 WRITE;
-    __tsan_unaligned_read_write8: 8 WRITE;
-    __tsan_unaligned_read_write16: 16 WRITE;
+    __tsan_read_write1: 1 READ WRITE;
+    __tsan_read_write2: 2 READ WRITE;
+    __tsan_read_write4: 4 READ WRITE;
+    __tsan_read_write8: 8 READ WRITE;
+    __tsan_read_write16: 16 READ WRITE;
+    __tsan_unaligned_read_write2: 2 READ WRITE;
+    __tsan_unaligned_read_write4: 4 READ WRITE;
+    __tsan_unaligned_read_write8: 8 READ WRITE;
+    __tsan_unaligned_read_write16: 16 READ WRITE;
     __tsan_vptr_read: 8 READ;
 }
 
@@ -173,6 +215,7 @@ macro_rules! accesses_with_pc {
         #[doc(hidden)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(address: usize, pc: usize) {
+            global::spoil_registers();
             access::<$size>(address, $kind, pc);
         }
     )* };

@@ -4,7 +4,7 @@ use super::semaphore::fail;
 use super::{at_work, hook};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{control, results, shadow, view};
+use crate::{control, explore, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -13,7 +13,7 @@ fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let inside = global::inside();
     global::set_inside(true);
     let block = heap::allocate(size, align, zeroed);
-    if !inside && block != 0 && global::kind() == mode::LANGUAGE {
+    if !inside && block != 0 && global::kind() != mode::HARDWARE {
         shadow::fence(block, size);
     }
     global::set_inside(inside);
@@ -49,11 +49,17 @@ fn release(block: usize) {
         let size = heap::size(block);
         if global::kind() == mode::HARDWARE {
             view::drain();
+        } else if explore::is_on() {
+            shared::settle();
         } else {
             control::notice_range(block, size);
         }
         match heap::free(block) {
-            Freed::Done if global::kind() == mode::LANGUAGE => shadow::free(block, size, global::caller()),
+            Freed::Done if global::kind() != mode::HARDWARE => {
+                explore::freeing(true);
+                shadow::free(block, size, global::caller());
+                explore::freeing(false);
+            }
             Freed::Done => {}
             Freed::Twice => {
                 misuse(FindingKind::DoubleFree, format!("free of a block that was freed before ({block:#x})"))
