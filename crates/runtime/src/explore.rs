@@ -49,6 +49,8 @@ struct State {
     trace: Option<Trace>,
     /// A block is being freed.
     freeing: bool,
+    /// The last execution was abandoned, and what it printed is still there.
+    open: bool,
     /// Processes that share the work.
     children: Vec<i32>,
     /// This process is one of those.
@@ -197,6 +199,7 @@ pub fn run(request: &Request) {
         steps: Vec::new(),
         trace: None,
         freeing: false,
+        open: false,
         children: Vec::new(),
         is_child: false,
         next_fork: RUNS_ALONE,
@@ -435,6 +438,10 @@ impl fencepost_engine::Threads for Program {
         self.over = false;
         let state = state();
         state.verdict = None;
+        if state.open {
+            results::drop_output();
+        }
+        state.open = true;
         state.clocks.iter_mut().for_each(VectorClock::clear);
         results::begin(state.runs);
         campaign::restart_exploring(state.runs == 0);
@@ -529,6 +536,7 @@ impl Report {
         let state = state();
         let notable = results::any_found() || *verdict != Verdict::Exit(0);
         state.steps = if notable { steps_of(graph) } else { Vec::new() };
+        state.open = false;
         let number = exploring().numbers.fetch_add(1, Relaxed);
         results::number(number);
         let end = || results::end(verdict, &state.request);

@@ -276,13 +276,18 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
     }
+    drop_output();
+    header.done.fetch_add(1, Ordering::Relaxed);
+    any
+}
+
+/// What the execution has printed is of no interest any more.
+pub fn drop_output() {
     for file in results().output {
         if sys::position(file) != 0 {
             sys::truncate(file);
         }
     }
-    header.done.fetch_add(1, Ordering::Relaxed);
-    any
 }
 
 fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
