@@ -1,5 +1,6 @@
 //! `cargo run --release -p fencepost-bench -- WHAT`: one table for each WHAT, or all of them.
 
+mod check;
 mod counting;
 mod explore;
 mod litmus;
@@ -12,10 +13,11 @@ use std::process::ExitCode;
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 4] = [
+const MEASUREMENTS: [Measurement; 5] = [
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
+    ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
 ];
 

@@ -168,7 +168,7 @@ fn seconds_per_run(program: &Path) -> f64 {
 }
 
 /// The processor time of all processes that were started from here and have ended.
-fn children_seconds() -> f64 {
+pub fn children_seconds() -> f64 {
     // SAFETY: the structure is plain data, which the call fills in.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -179,7 +179,7 @@ fn children_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-fn verdict(holds: bool) -> &'static str {
+pub fn verdict(holds: bool) -> &'static str {
     if holds { "yes" } else { "**no**" }
 }
 
