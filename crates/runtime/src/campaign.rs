@@ -193,6 +193,8 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
+    // Otherwise what the main thread does first would count as what the last thread of the last execution did.
+    control::started();
     global::set_running(mode::EXPLORED);
 }
 

@@ -163,10 +163,11 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         if !ordered && conflict && !explore::takes(address, ((old | new) >> BYTES_SHIFT) as u8) {
             global::quietly(|| results::race(address, earlier(line, i), kind, pc));
         }
-        // What comes after it and covers it can stand for it.
+        // What comes after it and covers it can stand for it, and for all others of that kind.
         let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);
         if ordered && covers {
-            place = Some(i);
+            line.slots[i] = 0;
+            place = place.or(Some(i));
         }
     }
     let place = place.unwrap_or_else(|| {
