@@ -104,6 +104,9 @@ pub struct Report {
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,
+    /// Memory whose plain accesses are among these steps: addresses of eight bytes each, and which of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<(u64, u8)>,
     /// What the execution had printed.
     pub stdout: String,
     /// The same for stderr.

@@ -129,6 +129,8 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// Were executions run in child processes?
     pub forked: bool,
+    /// Did several processes share the work of an exploration?
+    pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
     pub beyond: Option<Beyond>,
     /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
@@ -253,7 +255,9 @@ fn fresh_digest(
 }
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
-    let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // An exploration shares its work out by itself.
+    let jobs = if let Answers::Explore { .. } = campaign.request.answers { 1 } else { campaign.jobs };
+    let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
     let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
@@ -325,6 +329,15 @@ pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
     Ok(collected)
 }
 
+/// The system's monotonic clock so long from now, in nanoseconds, as the runtime reads it too.
+pub fn monotonic_after(time: Duration) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a variable that lives long enough.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
+    now.saturating_add(time).as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
 pub(crate) struct Library(tempfile::TempDir);
 
@@ -365,7 +378,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 if campaign.request.stop_at_first {
                     break;
                 }
-                if let Answers::Explore | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
+                if let Answers::Explore { .. } | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
@@ -496,6 +509,7 @@ impl Results {
             choices: Vec::new(),
             drawn: None,
             steps: Vec::new(),
+            shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
             spots: Vec::new(),
@@ -552,6 +566,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.digests.extend(other.digests);
     // The first deed counts: which workers met others is a matter of how the work was shared out.
     into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);
+    into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
@@ -631,6 +646,7 @@ impl Mailbox {
             }
         }
         part.pairs.extend(header.coverage.pairs());
+        part.shared_out = header.exploring.forked.load(Ordering::Acquire) != 0;
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()

@@ -175,7 +175,7 @@ extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
-    if let Answers::Explore | Answers::Graph { .. } = request.answers {
+    if let Answers::Explore { .. } | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
         sys::exit(0)
@@ -222,7 +222,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
-        Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
@@ -266,10 +266,10 @@ pub fn restart_exploring(first: bool) {
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     details::begin();
-    exact::reset(true);
+    exact::reset(explore::is_language());
     // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
     control::started();
-    global::set_running(mode::EXACT);
+    global::set_running(mode::EXPLORED);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

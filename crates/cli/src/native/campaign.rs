@@ -127,7 +127,6 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
-    campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
     let specified = specify(program, args, &mut campaign, screen)?;
@@ -136,7 +135,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
     let (results, examined) = loop {
-        let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let results = explore(&mut campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
         let (left, covered) = search.examine(&campaign, &results);
         suppressed += covered.len() as u64;
         if covered.is_empty() || !left.is_empty() || args.keep_going {
@@ -168,6 +167,32 @@ fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen:
     Line::start(screen, Budget::new(args.work.executions.or(usual), args.work.time), move || {
         (progress.executions.load(Ordering::Relaxed), progress.findings.load(Ordering::Relaxed))
     })
+}
+
+/// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again if many have found something:
+/// until it has met everything that they found.
+fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
+    // Which executions a limit on their number cuts off is only certain if one worker explores.
+    let jobs = if args.work.executions.is_some() { 1 } else { args.work.jobs() as u32 };
+    let deadline = args.work.time.map(host::monotonic_after);
+    let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+    campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    let mut results = host::run_campaign(campaign)?;
+    if jobs > 1 && results.shared_out && !results.found.is_empty() {
+        let findings = results.found.len() as u64;
+        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings };
+        let alone = host::run_campaign(campaign)?;
+        if campaign.request.stop_at_first {
+            return Ok(alone);
+        }
+        for found in &mut results.found {
+            if let Some(same) = alone.found.iter().find(|f| f.report.fingerprint == found.report.fingerprint) {
+                (found.first_execution, found.report) = (same.first_execution, same.report.clone());
+            }
+        }
+        results.found.sort_by_key(|found| found.first_execution);
+    }
+    Ok(results)
 }
 
 /// What a campaign amounts to.
@@ -393,7 +418,7 @@ fn strategy(found: &Found) -> StrategySpec {
     }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
-        steps => StrategySpec::Graph { steps: steps.to_vec() },
+        steps => StrategySpec::Graph { steps: steps.to_vec(), shared: found.report.shared.clone() },
     }
 }
 
@@ -559,7 +584,7 @@ impl Again {
 /// The same for the runtime.
 pub fn answers(strategy: &StrategySpec) -> Answers {
     match strategy {
-        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Graph { steps, shared } => Answers::Graph { steps: steps.clone(), shared: shared.clone() },
         StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
         StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
