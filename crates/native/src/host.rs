@@ -480,7 +480,8 @@ struct Seen {
 impl Seen {
     fn update(&mut self, mailbox: &Mailbox, progress: &Progress) {
         let done = mailbox.header().done.load(Ordering::Relaxed);
-        progress.executions.fetch_add(done - self.executions, Ordering::Relaxed);
+        // An exploration that starts over counts anew.
+        progress.executions.fetch_add(done.saturating_sub(self.executions), Ordering::Relaxed);
         self.executions = done;
         let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
         if used > self.log {
