@@ -9,7 +9,8 @@ use crate::limits::LITMUS_LIMITS;
 use crate::screen;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
-use fencepost_trace::{Limits, Model};
+use fencepost_mailbox::Volatile;
+use fencepost_trace::{Limits, Model, Sampling, Scheduler};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -116,6 +117,49 @@ pub struct CampaignArgs {
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
+    /// What volatile accesses of a native program are under c11: relaxed (atomics), acqrel (acquire and release atomics),
+    /// plain [default: relaxed]
+    #[arg(long, value_name = "WHAT", value_parser = volatile)]
+    pub volatile: Option<Volatile>,
+    /// Findings in a native program that are not to be reported: a file of rules as ThreadSanitizer's (race:PATTERN,
+    /// race_top:, deadlock:, called_from_lib:)
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
+}
+
+impl CampaignArgs {
+    /// Complains about options that a litmus test has no use for.
+    pub fn for_litmus(&self) -> Result<(), Error> {
+        let option = match (&self.volatile, &self.suppressions) {
+            (Some(_), _) => "--volatile",
+            (_, Some(_)) => "--suppressions",
+            _ => return Ok(()),
+        };
+        Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", self.target.display())))
+    }
+}
+
+/// How choices are drawn.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SamplingArgs {
+    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with priorities that
+    /// change at a few points), pos (operations with priorities)
+    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy")]
+    pub strategy: Scheduler,
+    /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
+    #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]
+    pub depth: Option<u32>,
+    /// Prefer what is old in so many of 100 choices: loads read old stores, stores stay in their buffers [default: it varies]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Strategy")]
+    pub stale: Option<u32>,
+}
+
+impl SamplingArgs {
+    /// As a value.
+    pub fn sampling(&self) -> Sampling {
+        let usual = Sampling::with(self.strategy);
+        Sampling { depth: self.depth.unwrap_or(usual.depth), stale: self.stale, ..usual }
+    }
 }
 
 /// The models of `litmus`.
@@ -142,9 +186,28 @@ impl FromStr for ModelList {
     }
 }
 
+/// What a volatile access is.
+fn volatile(text: &str) -> Result<Volatile, String> {
+    match text {
+        "relaxed" => Ok(Volatile::Relaxed),
+        "acqrel" => Ok(Volatile::AcqRel),
+        "plain" => Ok(Volatile::Plain),
+        _ => Err("expected relaxed, acqrel or plain".to_owned()),
+    }
+}
+
 /// A number of things to do.
 fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number, 1 or more".to_owned())
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    let fits = |n: &u32| (1..=Sampling::MOST_DEPTH).contains(n);
+    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a number from 1 to {}", Sampling::MOST_DEPTH))
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 /// `30s`, `5m`, `1h`, `250ms`; a number alone is seconds.

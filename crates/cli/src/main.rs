@@ -15,6 +15,7 @@ mod native;
 mod recording;
 mod screen;
 mod subject;
+mod suppressions;
 mod tally;
 mod target;
 mod witness;

@@ -4,7 +4,7 @@ use crate::digest;
 use crate::error::Error;
 use crate::native::Program;
 use crate::witness::Witness;
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{Pruning, Request, Restart, Volatile};
 use fencepost_trace::{Finding, Plan};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -46,6 +46,15 @@ pub struct Native {
     pub arguments: Vec<String>,
     /// How it was put back to its beginning.
     pub restart: Restart,
+    /// What its volatile accesses were.
+    #[serde(default)]
+    pub volatile: Volatile,
+    /// What was forgotten of long executions.
+    #[serde(default)]
+    pub prune: Pruning,
+    /// Of an execution with more answers than are kept: its number in the campaign whose strategy the plan names. It has no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<u64>,
 }
 
 impl Recording {
@@ -68,7 +77,8 @@ impl Recording {
         command: &str,
         program: &Program,
         plan: Plan,
-        restart: Restart,
+        request: &Request,
+        execution: Option<u64>,
         trace_digest: String,
         finding: &Finding,
     ) -> Recording {
@@ -80,7 +90,13 @@ impl Recording {
             target_digest: program.digest.clone(),
             plan,
             trace_digest,
-            native: Some(Native { arguments: program.arguments.clone(), restart }),
+            native: Some(Native {
+                arguments: program.arguments.clone(),
+                restart: request.restart,
+                volatile: request.volatile,
+                prune: request.prune,
+                execution,
+            }),
             finding: Some(finding.clone()),
         }
     }

@@ -107,7 +107,7 @@ impl Witness {
     /// Carries out a plan.
     pub fn new(subject: &Subject, plan: Plan) -> Result<Witness, ExploreError> {
         let mut program = subject.test.program();
-        let Executed { trace, races } = execute(&mut program, &plan)?;
+        let Executed { trace, races, .. } = execute(&mut program, &plan)?;
         let finished = trace.outcome == Outcome::Finished;
         let state = if finished { Subject::state(&program, &trace) } else { Vec::new() };
         Ok(Witness { plan, trace, races, state })

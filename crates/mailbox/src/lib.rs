@@ -16,10 +16,11 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Beyond, Frame, Record, Report, Stack, death};
-pub use request::{Answers, Request, Restart, execution_seed};
+pub use record::{Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
+pub use request::{Answers, Pruning, Request, Restart, Volatile};
 pub use table::{Slot, Table};
 
+use fencepost_trace::Coverage;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The environment variable that names the file.
@@ -59,11 +60,13 @@ pub enum End {
     Redundant = 7,
     /// The worker died in it.
     Died = 8,
+    /// Every thread that can go on goes around a loop for ever.
+    Livelock = 9,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 9] = [
+    pub const ALL: [End; 10] = [
         End::Exit,
         End::Assertion,
         End::Abort,
@@ -73,6 +76,7 @@ impl End {
         End::Timeout,
         End::Redundant,
         End::Died,
+        End::Livelock,
     ];
 }
 
@@ -112,6 +116,8 @@ pub struct Header {
     pub done: AtomicU64,
     /// How many threads one of them had at most.
     pub threads: AtomicU64,
+    /// In how many of them something was found.
+    pub failing: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.
@@ -124,6 +130,8 @@ pub struct Header {
     pub statuses: [AtomicU64; 256],
     /// Findings and outputs that were met, with their counts.
     pub table: Table,
+    /// Which reads read from which stores.
+    pub coverage: Coverage,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

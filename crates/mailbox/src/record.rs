@@ -1,6 +1,6 @@
 //! What the runtime writes to the log.
 
-use fencepost_trace::{FindingKind, GraphStep, Trace};
+use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -29,6 +29,15 @@ pub enum Record {
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
     },
+    /// An execution was cut off by a limit: the first of this worker's at these places.
+    CutOff {
+        /// Which execution.
+        execution: u64,
+        /// By the limit of time? Otherwise by that of steps.
+        late: bool,
+        /// Where its threads were.
+        stacks: Vec<Stack>,
+    },
     /// An exploration has ended.
     Explored {
         /// Was every execution graph visited?
@@ -46,6 +55,10 @@ pub enum Record {
         execution: u64,
         /// Its digest.
         digest: u64,
+        /// The seed of the execution.
+        seed: u64,
+        /// How its answers were drawn.
+        sampling: Sampling,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {
@@ -67,8 +80,14 @@ pub struct Report {
     pub execution: u64,
     /// Where: for a race both accesses, the later one first; otherwise the failing thread, or all that wait.
     pub stacks: Vec<Stack>,
+    /// How many events there had been by then, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Of an execution with more answers than are kept: the seed and the sampling that drew them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<(u64, Sampling)>,
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,
@@ -76,6 +95,76 @@ pub struct Report {
     pub stdout: String,
     /// The same for stderr.
     pub stderr: String,
+    /// The accesses that take part, for an execution that is run again to look at them more closely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spots: Vec<Spot>,
+    /// What only an execution that is run again for it collects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// An access of one execution: enough to know it when it comes again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spot {
+    /// Some byte that it touches.
+    pub address: u64,
+    /// Whose it is.
+    pub thread: u32,
+    /// Under c11, the number of its thread's next event (from 1) for a plain access, its own for an atomic one.
+    pub time: u32,
+    /// The return address of the call that announced it.
+    pub pc: u64,
+}
+
+/// What surrounds a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// Where the threads that take part were created.
+    pub created: Vec<Created>,
+    /// The memory that it is about.
+    pub memory: Option<Memory>,
+}
+
+/// Where a thread was created.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Created {
+    /// Which thread.
+    pub thread: u32,
+    /// By whom and where.
+    pub by: Stack,
+}
+
+/// What an address belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// The address.
+    pub address: u64,
+    /// What lies there.
+    pub place: Place,
+}
+
+/// What lies at an address.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+pub enum Place {
+    /// A block of the heap, or what is close to one.
+    Block {
+        /// How far behind its beginning the address is; negative if it is before it.
+        offset: i64,
+        /// How many bytes were asked for.
+        size: u64,
+        /// Who allocated it, and where.
+        allocated: Stack,
+        /// Who freed it, if that was done.
+        freed: Option<Stack>,
+    },
+    /// The stack of a thread.
+    Stack {
+        /// Whose.
+        thread: u32,
+    },
+    /// Something else: a variable with static storage, or mapped memory.
+    Other,
 }
 
 /// What a restart in place cannot undo.

@@ -5,12 +5,13 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart,
-    VARIABLE, death, state,
+    Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Pruning, REQUEST_OFFSET, Record, Report, Request,
+    Restart, Stack, VARIABLE, Volatile, death, state,
 };
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{BLOCK, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -47,17 +48,21 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1 },
+                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
+                prune: Pruning::default(),
                 restart: Restart::Auto,
                 status_is_finding: true,
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
                 digests: Vec::new(),
-                only_digests: false,
+                volatile: Volatile::default(),
+                ignored: Vec::new(),
+                details: None,
+                debug: None,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -82,6 +87,8 @@ pub struct Found {
 pub struct Results {
     /// How many executions there were.
     pub executions: u64,
+    /// In how many of them something was found.
+    pub failing: u64,
     /// How many steps they took.
     pub steps: u64,
     /// How they ended.
@@ -103,11 +110,26 @@ pub struct Results {
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
     pub beyond: Option<Beyond>,
     /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
-    pub digests: BTreeMap<u64, u64>,
+    pub digests: BTreeMap<u64, Digest>,
+    /// Which reads read from which stores, each with the first execution in which it was seen.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// A digest of the trace of an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Digest {
+    /// Equal for equal traces.
+    pub digest: u64,
+    /// The seed of the execution.
+    pub seed: u64,
+    /// How its answers were drawn.
+    pub sampling: Sampling,
 }
 
 /// What came of an exploration.
@@ -150,7 +172,8 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
         return run_once(campaign, &library, start);
     }
     let mut campaign = campaign.clone();
-    campaign.request.digests = vec![first + count / 2, first + count - 1];
+    // One of the first, because few may be run; the one with the most before it; one in between.
+    campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
         // What other workers have done since is a matter of chance.
@@ -159,9 +182,9 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     }
     let Some(execution) = first_difference(&campaign, &library, &results.digests)? else { return Ok(results) };
     // The same again in two fresh processes: does the program itself not do the same twice?
-    let mut alone = campaign.clone();
-    alone.request.digests = vec![execution];
-    let again = [fresh_digests(&alone, &library)?, fresh_digests(&alone, &library)?];
+    let alone = &results.digests[&execution];
+    let fresh = || fresh_digest(&campaign, &library, execution, alone);
+    let again = [fresh()?, fresh()?];
     let number = execution + 1;
     if again[0] != again[1] {
         results.warnings.push(format!(
@@ -183,31 +206,37 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
 }
 
 /// The first execution whose trace is another one in a fresh process.
-fn first_difference(campaign: &Campaign, library: &Library, digests: &BTreeMap<u64, u64>) -> io::Result<Option<u64>> {
-    if digests.is_empty() {
-        return Ok(None);
+fn first_difference(
+    campaign: &Campaign,
+    library: &Library,
+    digests: &BTreeMap<u64, Digest>,
+) -> io::Result<Option<u64>> {
+    for (execution, digest) in digests {
+        // One that ends in another way than before may leave none: a limit of time.
+        if fresh_digest(campaign, library, *execution, digest)?.is_some_and(|fresh| fresh != digest.digest) {
+            return Ok(Some(*execution));
+        }
     }
-    let mut campaign = campaign.clone();
-    campaign.request.digests = digests.keys().copied().collect();
-    let fresh = fresh_digests(&campaign, library)?;
-    Ok(digests.iter().find(|(execution, digest)| fresh.get(execution).is_some_and(|f| f != *digest)).map(|(e, _)| *e))
+    Ok(None)
 }
 
-/// The digests of the traces that are asked for, each from a fresh process.
-fn fresh_digests(campaign: &Campaign, library: &Library) -> io::Result<BTreeMap<u64, u64>> {
+/// The digest of the trace of that execution in a fresh process.
+fn fresh_digest(campaign: &Campaign, library: &Library, execution: u64, digest: &Digest) -> io::Result<Option<u64>> {
     let mut campaign = campaign.clone();
     campaign.request.restart = Restart::Fork;
-    campaign.request.only_digests = true;
     campaign.request.stop_at_first = false;
-    let Request { first, count, .. } = campaign.request;
-    Ok(run_piece(&campaign, library, first, count)?.digests)
+    campaign.request.digests = vec![execution];
+    campaign.request.answers = Answers::Drawn { seed: digest.seed, sampling: digest.sampling };
+    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|fresh| fresh.digest))
 }
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
+    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
     let pieces = (0..jobs).map(|i| {
-        let first = (i * share).min(campaign.request.count);
+        let first = i.saturating_mul(share).min(campaign.request.count);
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
@@ -235,11 +264,20 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     run_campaign(&again)
 }
 
+/// Runs the execution of this number of a campaign again, without a trace.
+pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
+    let mut again = campaign.clone();
+    again.request.first = execution;
+    again.request.count = 1;
+    again.jobs = 1;
+    run_campaign(&again)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
-struct Library(tempfile::TempDir);
+pub(crate) struct Library(tempfile::TempDir);
 
 impl Library {
-    fn new(runtime: &Path) -> io::Result<Library> {
+    pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
         let dir = tempfile::tempdir()?;
         std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
         Ok(Library(dir))
@@ -256,19 +294,21 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign.timeout)?;
-        if mailbox.header().state.load(Ordering::Acquire) == state::SPOILT {
-            // Nobody knows which of its executions were right: all of them again.
-            results.beyond = results.beyond.or(mailbox.beyond());
+        let state = mailbox.header().state.load(Ordering::Acquire);
+        let lost = restart == Restart::Auto
+            && state == state::RUNNING
+            && matches!(campaign.request.answers, Answers::Random { .. });
+        if lost || matches!(state, state::MOVED | state::SPOILT) {
+            // Executions depend on those before them in their block, and nobody knows which of those in place were right: all of them again.
+            let execution = mailbox.header().current.load(Ordering::Acquire);
+            let died = || Beyond { execution, deed: "ended outside of Fencepost's control".to_owned(), stack: None };
+            results.beyond = results.beyond.or(mailbox.beyond()).or_else(|| lost.then(died));
             restart = Restart::Fork;
             continue;
         }
         mailbox.collect(&mut results);
-        match mailbox.header().state.load(Ordering::Acquire) {
+        match state {
             state::DONE => break,
-            state::MOVED => {
-                next = mailbox.header().current.load(Ordering::Acquire);
-                restart = Restart::Fork;
-            }
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
@@ -296,7 +336,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+/// What the program finds in its environment beside what is there already.
+pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
     let mut path = library.0.path().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
@@ -308,17 +349,20 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         preload.push(":");
         preload.push(old);
     }
-    let mut command = Command::new(&campaign.program);
-    command
-        .args(&campaign.arguments)
-        .env("LD_LIBRARY_PATH", path)
-        .env("LD_PRELOAD", preload)
+    [
+        ("LD_LIBRARY_PATH", path),
+        ("LD_PRELOAD", preload),
         // What the dynamic linker looks up late, it would have to look up again in every execution.
-        .env("LD_BIND_NOW", "1")
+        ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        .env("RUST_BACKTRACE", "0")
-        .env(VARIABLE, mailbox.file.path())
-        .stdin(Stdio::null());
+        ("RUST_BACKTRACE", "0".into()),
+        (VARIABLE, mailbox.file.path().into()),
+    ]
+}
+
+fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+    let mut command = Command::new(&campaign.program);
+    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
     // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
     // the host's.
     unsafe {
@@ -361,6 +405,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result
 impl Results {
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
+        self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
         let (fingerprint, message) = death(status.into_raw());
         let report = Report {
@@ -369,10 +414,14 @@ impl Results {
             message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         };
         merge(
             self,
@@ -393,18 +442,24 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
 /// Puts what two workers, or two campaigns, found together.
 pub fn merge(into: &mut Results, other: Results) {
     into.executions += other.executions;
+    into.failing += other.failing;
     into.seconds += other.seconds;
     into.steps += other.steps;
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    for (pair, first) in other.pairs {
+        into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
+    }
+    into.cut_off.extend(other.cut_off);
     other.notes.into_iter().for_each(|note| {
         if !into.notes.contains(&note) {
             into.notes.push(note)
@@ -437,7 +492,7 @@ pub fn merge(into: &mut Results, other: Results) {
 }
 
 /// The host's side of a mailbox.
-struct Mailbox {
+pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
     /// Digests of executions in child processes are wanted.
@@ -445,7 +500,7 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    fn new(request: &Request) -> io::Result<Mailbox> {
+    pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
@@ -454,7 +509,7 @@ impl Mailbox {
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map, fresh: request.only_digests })
+        Ok(Mailbox { file, map, fresh: matches!(request.answers, Answers::Drawn { .. }) })
     }
 
     fn header(&self) -> &Header {
@@ -474,6 +529,7 @@ impl Mailbox {
         let mut part = Results::default();
         let header = self.header();
         part.executions = header.done.load(Ordering::Acquire);
+        part.failing = header.failing.load(Ordering::Acquire);
         part.steps = header.steps.load(Ordering::Acquire);
         part.forked = header.forking.load(Ordering::Acquire) != 0;
         for end in End::ALL {
@@ -488,6 +544,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.pairs.extend(header.coverage.pairs());
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()
@@ -509,12 +566,13 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
-                Ok(Record::Digest { execution, digest }) => {
+                Ok(Record::Digest { execution, digest, seed, sampling }) => {
                     if self.fresh || !part.forked {
-                        part.digests.insert(execution, digest);
+                        part.digests.insert(execution, Digest { digest, seed, sampling });
                     }
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

@@ -45,4 +45,4 @@ pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
 pub use order::{Order, Timeline};
-pub use run::{Restarted, RunReport, Verdict};
+pub use run::{Restarted, RunReport, Seen, Verdict};

@@ -3,8 +3,8 @@
 
 use fencepost_report::text::{self, Execution, Look};
 use fencepost_report::{
-    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, StateCount, Verdict,
-    litmus_error_json, litmus_json, statement_at,
+    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen, StateCount,
+    Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
@@ -244,10 +244,13 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         complete: false,
         executions: 10_000,
         blocked: 3,
+        failing_executions: findings.iter().map(|f| f.count).sum(),
         states: 4,
+        coverage: None,
         seconds: 0.41,
         restart: None,
         findings,
+        suppressed: 0,
     }
 }
 
@@ -260,6 +263,9 @@ fn data_race() -> Finding {
         first_execution: 3,
         severity: Severity::Harmful,
         labels: race_labels(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: Some("fencepost-out/finding-1.json".into()),
     }
 }
@@ -277,6 +283,9 @@ fn a_run_that_found_something() {
 fn runs_that_found_nothing() {
     let mut complete = run(Verdict::Pass, vec![]);
     (complete.complete, complete.blocked) = (true, 0);
-    let text = [complete, run(Verdict::Incomplete, vec![])].map(|report| text::run(&report, &[], look(100)));
+    let nothing_new = RunReport { coverage: Some(Seen::new([0, 7], 10_000)), ..run(Verdict::Pass, vec![]) };
+    let some_new = RunReport { coverage: Some(Seen::new([0, 9_000, 9_500], 10_000)), ..run(Verdict::Pass, vec![]) };
+    let reports = [complete, run(Verdict::Incomplete, vec![]), nothing_new, some_new];
+    let text = reports.map(|report| text::run(&report, &[], look(100)));
     check("run-pass.txt", &text.join("\n"));
 }

@@ -5,10 +5,12 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, modules, real, restart, results, shadow, snapshot, sys};
-use control::Strategy;
-use fencepost_engine::{Follow, Random};
-use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
+use crate::{
+    clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, real, restart, results, shadow,
+    snapshot, sys,
+};
+use fencepost_engine::Sampler;
+use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -44,6 +46,11 @@ pub fn pass_on(signal: i32) {
 
 fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
+}
+
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    CAMPAIGN.get().as_ref()?.request.as_ref()
 }
 
 /// The program's `main`, for when it is called instead of it.
@@ -141,7 +148,9 @@ fn prepare(request: &Request) {
         ending::give_up("no memory for threads");
     }
     modules::refresh();
-    control::initialise(request.model, request.buffer);
+    control::initialise(request);
+    details::initialise(request);
+    hooks::volatile::initialise(request.volatile);
     results::capture_output();
     hooks::prepare();
     ending::catch_signals();
@@ -164,6 +173,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    debugger::stop_at(request.debug);
     if let Answers::Explore | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
@@ -174,9 +184,6 @@ extern "C" fn run() -> ! {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
     for execution in request.first..request.first + request.count {
-        if request.only_digests && !request.digests.contains(&execution) {
-            continue;
-        }
         results::begin(execution);
         restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -191,26 +198,38 @@ extern "C" fn run() -> ! {
     sys::exit(0)
 }
 
-fn strategy(execution: u64, request: &Request) -> Strategy {
+fn answers(execution: u64, request: &Request) -> control::Answers {
     match &request.answers {
-        Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Random { seed, sampling } => {
+            let Some(header) = results::header() else { ending::internal("no mailbox") };
+            let (seed, sampling) = Sampler::plan(*seed, sampling, execution, &header.coverage);
+            control::Answers::Random { seed, sampling }
+        }
+        Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
-            Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
+            Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
             _ => ending::internal("the request has changed"),
         },
     }
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::begin(strategy(execution, request), request.max_steps);
+    control::record(request.keep_traces || request.digests.contains(&execution));
+    control::begin(&answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     control::started();
-    global::set_running(if request.model.is_hardware() { mode::HARDWARE } else { mode::LANGUAGE });
+    let exact = details::begin();
+    exact::reset(exact && !request.model.is_hardware());
+    global::set_running(match (request.model.is_hardware(), exact) {
+        (true, _) => mode::HARDWARE,
+        (false, true) => mode::EXACT,
+        (false, false) => mode::LANGUAGE,
+    });
     fibers::enter();
     let verdict = ending::take();
     global::set_running(mode::IDLE);
@@ -230,7 +249,11 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
-    global::set_running(mode::LANGUAGE);
+    details::begin();
+    exact::reset(true);
+    // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
+    control::started();
+    global::set_running(mode::EXACT);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

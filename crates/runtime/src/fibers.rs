@@ -71,6 +71,13 @@ pub struct Fiber {
     pub unwinding: Box<Unwinding>,
 }
 
+impl Fiber {
+    /// Where it stands, while it does not run.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+}
+
 /// All of them.
 #[derive(Default)]
 pub struct Fibers {

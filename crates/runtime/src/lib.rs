@@ -11,9 +11,10 @@
 //!   [`context`] (switching stacks): what must not depend on anything of the program's;
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
-//! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program;
-//! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
+//!   finding; [`view`]: what memory holds under the hardware models;
+//! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end;
+//! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -36,7 +37,10 @@ mod campaign;
 mod clock;
 mod context;
 mod control;
+mod debugger;
+mod details;
 mod ending;
+mod exact;
 mod explore;
 mod fibers;
 mod global;
@@ -49,6 +53,7 @@ mod restart;
 mod results;
 mod shadow;
 mod snapshot;
+mod stall;
 mod sys;
 mod view;
 

@@ -2,12 +2,13 @@
 
 use crate::ending::Verdict;
 use crate::global::Global;
-use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, modules, sys};
+use crate::shadow::{self, Earlier, Kind};
+use crate::{campaign, control, debugger, details, explore, fibers, modules, sys};
 use fencepost_mailbox::{
-    End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack, death,
+    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
+    Stack, death,
 };
-use fencepost_trace::{FindingKind, ThreadId};
+use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -18,6 +19,9 @@ struct Found {
     kind: FindingKind,
     message: String,
     stacks: Vec<Stack>,
+    spots: Vec<Spot>,
+    details: Option<Details>,
+    after: Option<u32>,
 }
 
 struct Results {
@@ -158,7 +162,8 @@ fn hash(value: impl Hash) -> u64 {
     hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
 
-fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+/// A stack of return addresses, for the host.
+pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
     let frames: Vec<Frame> =
         pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
     Stack { thread, access: access.to_owned(), frames }
@@ -166,6 +171,7 @@ fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
 
 fn word(kind: Kind) -> &'static str {
     match (kind.atomic, kind.write) {
+        _ if kind.free => "free",
         (false, false) => "read",
         (false, true) => "write",
         (true, false) => "atomic read",
@@ -183,8 +189,9 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     }
     let me = fibers::current();
     fibers::me().pc = pc;
+    let before = details::calls_of(earlier).unwrap_or_else(|| vec![earlier.pc]);
     let stacks =
-        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &[earlier.pc])];
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &before)];
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let fingerprint = hash((FindingKind::DataRace, &places));
@@ -193,7 +200,11 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         word(earlier.kind),
         word(kind)
     );
-    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
+    let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
+    let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
+    let details = details::about(address, &[me.0, earlier.thread]);
+    let after = control::event_count();
+    record(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details, after });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
@@ -204,22 +215,57 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let me = fibers::current();
     fibers::me().pc = pc;
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
+    let mut details = details::about(address, &[me.0]);
     let (finding, message) = if earlier.pc == 0 {
         (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
     } else {
-        stacks.push(stack(earlier.thread, "free", &[earlier.pc]));
+        details = details::about(address, &[me.0, earlier.thread]);
+        stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
         (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
-    results().found.push(Found { fingerprint, kind: finding, message, stacks });
+    let after = control::event_count();
+    record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
 }
 
-/// Something is wrong with what the running thread does at `pc`.
-pub fn found(kind: FindingKind, message: String) {
+/// Where the block that a finding is about was freed.
+fn freeing(details: &Option<Details>) -> Option<Stack> {
+    match &details.as_ref()?.memory.as_ref()?.place {
+        Place::Block { freed, .. } => freed.clone(),
+        _ => None,
+    }
+}
+
+/// Something is wrong with what the running thread does with this address.
+pub fn found(kind: FindingKind, message: String, address: usize) {
     let me = fibers::current();
-    let stacks = vec![stack(me.0, "", &fibers::stack_of(me))];
+    let details = details::about(address, &[me.0]);
+    let access = if kind == FindingKind::DoubleFree { "free" } else { "" };
+    let mut stacks = vec![stack(me.0, access, &fibers::stack_of(me))];
+    stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
-    results().found.push(Found { fingerprint, kind, message, stacks });
+    let after = control::event_count();
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+}
+
+fn record(found: Found) {
+    let fingerprint = found.fingerprint;
+    results().found.push(found);
+    debugger::announce(fingerprint);
+}
+
+/// The running thread is about to end the execution.
+pub fn ending(verdict: &Verdict) {
+    if debugger::is_there()
+        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
+    {
+        debugger::announce(fingerprint);
+    }
+}
+
+/// The name of the finding that an end is, if it is one.
+pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
+    finding_of(verdict, request).map(|found| found.fingerprint)
 }
 
 /// Has anything been found in this execution so far?
@@ -232,6 +278,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
     header.threads.fetch_max(fibers::all().count() as u64, Ordering::Relaxed);
+    header.coverage.end(control::steps());
     header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
@@ -239,7 +286,11 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
     }
-    let found = std::mem::take(&mut results().found);
+    if let Verdict::StepLimit | Verdict::Timeout = verdict {
+        cut_off(header, *verdict == Verdict::Timeout);
+    }
+    let mut found = std::mem::take(&mut results().found);
+    found.retain(|f| !request.ignored.contains(&f.fingerprint));
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
@@ -252,10 +303,14 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 message: f.message,
                 execution,
                 stacks: f.stacks,
-                choices: if explore::is_on() { Vec::new() } else { control::choices() },
+                after: f.after,
+                choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
+                drawn: if explore::is_on() { None } else { control::drawn() },
                 steps: explore::steps(),
                 stdout,
                 stderr,
+                spots: f.spots,
+                details: f.details,
             }));
         }
     }
@@ -271,18 +326,30 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.keep_traces {
         let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        shorten(&mut trace);
+        match verdict {
+            // The engine does not hear of these.
+            Verdict::Exit(_) => trace.outcome = Outcome::Finished,
+            Verdict::Livelock(spinning) => trace.outcome = Outcome::Livelock { spinning: spinning.clone() },
+            _ => {}
+        }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
     }
-    let compared = request.digests.contains(&execution) || any && request.stop_at_first;
-    if compared && !matches!(verdict, Verdict::Timeout) && !explore::is_on() {
-        let trace = control::trace();
+    if request.digests.contains(&execution)
+        && !matches!(verdict, Verdict::Timeout)
+        && !explore::is_on()
+        && let Some((seed, sampling)) = control::plan()
+    {
+        let mut trace = control::trace();
+        shorten(&mut trace);
         let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
-        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)) });
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
     }
     forget_output();
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     any
 }
@@ -295,11 +362,35 @@ fn forget_output() {
     }
 }
 
+/// Remembers where threads were when a limit cut an execution off, once for each place.
+fn cut_off(header: &Header, late: bool) {
+    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+        .map(ThreadId)
+        .filter(|thread| !fibers::all().get(*thread).ended)
+        .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
+        .collect();
+    let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
+    let execution = results().execution;
+    if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
+        log(&Record::CutOff { execution, late, stacks });
+    }
+}
+
+/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+const MOST_EVENTS: usize = 100_000;
+
+fn shorten(trace: &mut Trace) {
+    if trace.events.len() > MOST_EVENTS {
+        trace.events.truncate(MOST_EVENTS);
+        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+    }
+}
+
 fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     let me = fibers::current();
     let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
     let (kind, message, stacks) = match verdict {
-        Verdict::Exit(0) | Verdict::Redundant => return None,
+        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
         Verdict::Exit(status) if request.status_is_finding => {
             (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
         }
@@ -313,15 +404,23 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
             let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
             (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
         }
-        Verdict::StepLimit => (FindingKind::Livelock, "no end within the limit of steps".to_owned(), Vec::new()),
-        Verdict::Timeout => (FindingKind::Livelock, "no end within the limit of time".to_owned(), here("")),
+        Verdict::Livelock(spinning) => {
+            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
+            let message = match spinning.len() {
+                1 => "a thread goes around a loop for ever: nobody is left to end it",
+                _ => "threads go around loops for ever: nobody is left to end them",
+            };
+            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
+        }
     };
     let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
     let fingerprint = match verdict {
         Verdict::Exit(status) => hash((kind, status)),
         _ => hash((kind, innermost)),
     };
-    Some(Found { fingerprint, kind, message, stacks })
+    let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
+    let details = details::about(0, &threads);
+    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -363,12 +462,17 @@ pub fn died(status: i32, request: &Request) -> bool {
             message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         }));
     }
+    header.failing.fetch_add(1, Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     forget_output();
     true

@@ -32,7 +32,12 @@ struct Own {
     stale: Option<(Location, Value)>,
     /// Stores that wait in its buffer.
     buffered: Vec<(EventId, Location)>,
+    /// Where its last atomic operations were, the last one last, and what memory held there when it was looked at.
+    atomics: Vec<(Location, Value)>,
 }
+
+/// How many of them are kept.
+const MOST_ATOMICS: usize = 12;
 
 impl Own {
     fn clear(&mut self) {
@@ -40,6 +45,16 @@ impl Own {
         self.tentative.clear();
         self.stale = None;
         self.buffered.clear();
+        self.atomics.clear();
+    }
+
+    /// It has made an atomic operation here.
+    fn operated(&mut self, at: Location) {
+        self.atomics.retain(|(other, _)| *other != at);
+        if self.atomics.len() == MOST_ATOMICS {
+            self.atomics.remove(0);
+        }
+        self.atomics.push((at, control::memory(at)));
     }
 }
 
@@ -111,12 +126,25 @@ pub fn settle() {
     }
     let own = VIEW.get().own(me);
     // All values first: others may run before the last of them is handed over.
-    let stores: Vec<_> =
+    let mut stores: Vec<_> =
         own.announced.drain(..).filter(|at| !is_dead(*at)).map(|at| (at, control::memory(at))).collect();
+    // Somebody without instrumentation may have written over a store that waits, or have taken or given away a lock.
+    let mut places: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
+    let mut lock = false;
+    for (at, known) in &mut own.atomics {
+        let found = control::memory(*at);
+        if *known != found && !stores.iter().any(|(store, _)| store.overlaps(*at)) {
+            lock = true;
+            *known = found;
+            places.push(*at);
+        }
+    }
+    if lock {
+        // What was stored before is in memory too, and comes first.
+        stores.drain(..).for_each(|(at, value)| control::overwrite(at, value));
+    }
     own.tentative.extend(stores.iter().map(|(at, _)| *at));
-    // Somebody without instrumentation may have written over a store that waits.
-    let waiting: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
-    for at in waiting {
+    for at in places {
         if !is_dead(at) && !is_tentative(at) {
             control::notice(at);
         }
@@ -208,6 +236,14 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     });
 }
 
+/// This memory goes away.
+pub fn forget(range: std::ops::Range<u64>) {
+    drain();
+    for own in &mut VIEW.get().own {
+        own.atomics.retain(|(at, _)| !range.contains(&at.address));
+    }
+}
+
 /// Makes all see what the running thread has stored.
 pub fn drain() {
     settle();
@@ -220,7 +256,9 @@ pub fn drain() {
 pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
     control::notice(at);
-    control::step(Op::Access(access))
+    let reply = control::step(Op::Access(access));
+    VIEW.get().own(fibers::current()).operated(at);
+    reply
 }
 
 /// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.

@@ -8,13 +8,14 @@
 //!   of operation, so that a release load cannot be written;
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
-//! - [`Model`], [`Plan`]: what to do;
+//! - [`Model`], [`Plan`], [`Sampling`]: what to do; [`Coverage`]: what has been seen;
 //! - [`Finding`]: what was found.
 //!
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
 
 mod clock;
+mod coverage;
 mod event;
 mod finding;
 mod ids;
@@ -23,15 +24,18 @@ mod location;
 pub mod op;
 mod order;
 mod plan;
+mod sampling;
 mod value;
 
 pub use clock::VectorClock;
+pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
-pub use finding::{Failure, Finding, FindingKind, FindingLabel, Severity};
+pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};
 pub use op::{Access, Guard, Op, Reply, Update};
 pub use order::{FenceOrder, LoadOrder, RmwOrder, StoreOrder};
 pub use plan::{GraphStep, Limits, Model, ParseModelError, Plan, StrategySpec};
+pub use sampling::{Pair, Sampling, Scheduler, execution_seed, scramble};
 pub use value::Value;

@@ -27,6 +27,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         Target::Litmus { subject, digest } => (subject, digest),
         Target::Native(program) => return native::check(&program, &args, screen),
     };
+    args.for_litmus()?;
     let budget = Budget::new(args.work.executions, args.work.time);
     let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;

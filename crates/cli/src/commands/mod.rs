@@ -2,6 +2,7 @@
 //!
 //! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
 
+mod cargo;
 mod cc;
 mod check;
 mod cxx;
@@ -39,4 +40,5 @@ commands! {
     Cc: cc,
     #[command(name = "c++")]
     Cxx: cxx,
+    Cargo: cargo,
 }

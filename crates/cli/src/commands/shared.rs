@@ -7,7 +7,7 @@ use crate::screen::Screen;
 use crate::subject::Subject;
 use crate::tally::{Found, Stop, Tally, Watch};
 use crate::witness::Witness;
-use fencepost_report::{RunReport, Verdict, text};
+use fencepost_report::{RunReport, Seen, Verdict, text};
 use fencepost_trace::{Finding, Severity};
 use std::time::Instant;
 
@@ -62,10 +62,15 @@ impl Campaign<'_> {
             // none of the program's.
             executions: if complete.is_none() { tally.executions + tally.blocked } else { tally.executions },
             blocked: tally.blocked,
+            failing_executions: tally.failing,
             states: tally.states.len() as u64,
+            coverage: complete
+                .is_none()
+                .then(|| Seen::new(tally.pairs.values().copied(), tally.executions + tally.blocked)),
             seconds: self.started.elapsed().as_secs_f64(),
             restart: None,
             findings,
+            suppressed: 0,
         };
         if verdict == Verdict::Fail && problem.is_none() {
             problem = write_whole(&self.args.out.join("run.json"), report.to_json().as_bytes()).err();
@@ -116,6 +121,9 @@ fn finding(id: u32, found: &Found) -> Finding {
         first_execution: found.first,
         severity: Severity::Harmful,
         labels: found.key.labels.clone(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: None,
     }
 }

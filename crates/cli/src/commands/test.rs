@@ -1,14 +1,16 @@
 //! `fencepost test`: many executions, at random.
 
 use super::shared::{Campaign, watch};
-use crate::args::CampaignArgs;
+use crate::args::{CampaignArgs, SamplingArgs};
 use crate::campaign;
 use crate::error::{Error, Status};
 use crate::limits::Budget;
 use crate::native;
 use crate::screen::Screen;
 use crate::target::Target;
-use fencepost_trace::Model;
+use fencepost_mailbox::Pruning;
+use fencepost_trace::{Model, Scheduler};
+use std::str::FromStr;
 use std::time::Instant;
 
 /// How many executions there are if nobody says.
@@ -23,6 +25,8 @@ const EXECUTIONS: u64 = 10_000;
 pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
     /// How many stores fit a store buffer (tso, pso) [default: any number]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
@@ -30,6 +34,10 @@ pub struct Args {
     /// fork (each execution has a process of its own), or auto: in place, unless the program does what that cannot undo
     #[arg(long, value_enum, default_value_t = Restart::Auto, value_name = "HOW", hide_possible_values = true)]
     restart: Restart,
+    /// What is forgotten of long executions of native programs under c11: off (nothing), conservative (stores that no thread can
+    /// read any more), aggressive=N (also what stores older than N events hide: memory stays bounded, and some behaviours are lost)
+    #[arg(long, value_name = "HOW", default_value = "conservative", value_parser = Pruning::from_str)]
+    prune: Pruning,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,17 +59,27 @@ impl From<Restart> for fencepost_mailbox::Restart {
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
-    let Args { campaign: args, buffer, restart } = args;
+    let Args { campaign: args, sampling, buffer, restart, prune } = args;
+    if sampling.depth.is_some() && sampling.strategy != Scheduler::Pct && sampling.strategy != Scheduler::Mix {
+        return Err(Error::Usage(format!("--depth is for pct: {} has no priorities that change", sampling.strategy)));
+    }
+    let sampling = sampling.sampling();
     if buffer.is_some() && !matches!(args.model, Model::Tso | Model::Pso) {
         return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
     }
+    if prune.window().is_some() && args.model != Model::C11 {
+        return Err(Error::Usage(format!("--prune aggressive is for c11, not for {}", args.model)));
+    }
     let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
         Target::Litmus { subject, digest } => (subject, digest),
-        Target::Native(program) => return native::test(&program, &args, buffer, restart.into(), screen),
+        Target::Native(program) => {
+            return native::test(&program, &args, sampling, buffer, restart.into(), prune, screen);
+        }
     };
+    args.for_litmus()?;
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
     let budget = Budget::new(executions, args.work.time);
-    let tally = campaign::random(&subject, watch(&args, buffer), args.seed, budget, args.work.jobs())
+    let tally = campaign::random(&subject, watch(&args, buffer), (args.seed, sampling), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
     Campaign { command: "test", args: &args, subject: &subject, digest: &digest, started }.finish(tally, None, screen)
 }

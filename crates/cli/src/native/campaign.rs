@@ -1,25 +1,29 @@
 //! `fencepost test` on a native program.
 
 use super::Program;
+use super::finding::{add_details, finding, race_key};
 use super::restart;
 use super::words::Words;
 use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Record, Restart};
+use crate::suppressions::Suppressions;
+use fencepost_mailbox::{Answers, Pruning, Record, Restart};
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Verdict};
+use fencepost_report::{Order, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::{
-    Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace,
+    BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
+    Trace,
 };
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
 const EXECUTIONS: u64 = 10_000;
 /// With a limit of time alone, the work is given out in pieces of so many.
-const PIECE: u64 = 10_000;
+const PIECE: u64 = 157 * BLOCK;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
@@ -43,26 +47,62 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
 pub fn test(
     program: &Program,
     args: &CampaignArgs,
+    sampling: Sampling,
     buffer: Option<u32>,
     restart: Restart,
+    prune: Pruning,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
-    let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Random { seed: args.seed, sampling };
+    let plan = Plan { model: args.model, buffer, strategy, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
-    campaign.request.answers = Answers::Random { seed: args.seed };
+    campaign.request.volatile = args.volatile.unwrap_or_default();
+    campaign.request.answers = Answers::Random { seed: args.seed, sampling };
+    campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
-    let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
-    if !args.keep_going {
-        stop_at_first(&mut results);
-    }
-    results.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let outcome =
-        Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
-    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+    let suppressions = suppressions(args)?;
+    let mut search = Search::new(program, &suppressions);
+    let (mut statuses, mut suppressed) = (BTreeSet::new(), 0);
+    let (results, examined) = loop {
+        let mut results =
+            run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        results.executions += campaign.request.first;
+        statuses.extend(results.statuses.keys().copied());
+        results.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        if !args.keep_going {
+            stop_at_first(&mut results);
+        }
+        let (left, covered) = search.examine(&campaign, &results);
+        suppressed += covered.len() as u64;
+        if covered.is_empty() || !left.is_empty() || args.keep_going {
+            break (results, left);
+        }
+        // All that stopped it is suppressed: on from there, without it.
+        campaign.request.first = covered.iter().map(|one| one.found.first_execution).min().unwrap_or(0);
+        campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
+    };
+    let restarted = restarted(program, &mut campaign, &results);
+    let outcome = Campaigned {
+        restarted,
+        command: "test",
+        complete: None,
+        executions: results.executions,
+        blocked: blocked(&results),
+        states: statuses.len() as u64,
+        suppressed,
+        failing: results.failing,
+        pairs: results.pairs,
+    };
+    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+}
+
+/// What the user does not want to hear of.
+fn suppressions(args: &CampaignArgs) -> Result<Suppressions, Error> {
+    args.suppressions.as_deref().map_or_else(|| Ok(Suppressions::default()), Suppressions::read)
 }
 
 /// Every execution graph.
@@ -74,30 +114,146 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let started = Instant::now();
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
-    let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Follow { choices: Vec::new() };
+    let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
+    campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
-    let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    let suppressions = suppressions(args)?;
+    let mut search = Search::new(program, &suppressions);
+    let mut suppressed = 0;
+    let (results, examined) = loop {
+        let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let (left, covered) = search.examine(&campaign, &results);
+        suppressed += covered.len() as u64;
+        if covered.is_empty() || !left.is_empty() || args.keep_going {
+            break (results, left);
+        }
+        // The exploration stopped for what is suppressed: once more, without it.
+        campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
+    };
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let restarted = restarted(program, &mut campaign, &results);
     let outcome = Campaigned {
+        restarted,
         command: "check",
         complete: Some(explored.complete),
         executions: explored.executions,
         blocked: explored.blocked,
+        states: results.statuses.len() as u64,
+        suppressed,
+        failing: results.failing,
+        pairs: BTreeMap::new(),
     };
-    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
 }
 
 /// What a campaign amounts to.
 struct Campaigned {
     command: &'static str,
+    restarted: Restarted,
     /// For an exploration: was everything explored?
     complete: Option<bool>,
     executions: u64,
     blocked: u64,
+    states: u64,
+    suppressed: u64,
+    /// In how many executions something was found.
+    failing: u64,
+    /// The reads-from pairs that were seen, with the first execution of each.
+    pairs: BTreeMap<Pair, u64>,
+}
+
+/// A finding, and the execution that shows it.
+struct Examined {
+    /// As it was first met.
+    found: Found,
+    finding: Finding,
+    again: Option<Again>,
+    /// All names of it: the same two places may race in several ways.
+    fingerprints: Vec<u64>,
+}
+
+/// Looks at what executions have found.
+struct Search<'a> {
+    program: &'a Program,
+    suppressions: &'a Suppressions,
+    words: Words,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, suppressions: &'a Suppressions) -> Search<'a> {
+        let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+        Search { program, suppressions, words }
+    }
+
+    /// All findings with their details: those to report, and those that are suppressed.
+    fn examine(&mut self, campaign: &Campaign, results: &Results) -> (Vec<Examined>, Vec<Examined>) {
+        let mut all: Vec<Examined> = Vec::new();
+        for found in &results.found {
+            let finding = finding(0, found, &self.words);
+            // Different instructions of one place are one race to the user.
+            let same = race_key(&finding)
+                .and_then(|key| all.iter_mut().find(|one| race_key(&one.finding).as_ref() == Some(&key)));
+            match same {
+                Some(known) => {
+                    known.finding.count = known.finding.count.max(found.count);
+                    known.fingerprints.push(found.report.fingerprint);
+                }
+                None => {
+                    let fingerprints = vec![found.report.fingerprint];
+                    all.push(Examined { found: found.clone(), finding, again: None, fingerprints });
+                }
+            }
+        }
+        for one in &mut all {
+            self.look_again(campaign, one);
+        }
+        let covered = |one: &mut Examined| {
+            let stacks: Vec<Vec<(Label, String)>> = (one.found.report.stacks.iter())
+                .map(|stack| stack.frames.iter().flat_map(|frame| self.words.frames(frame)).collect())
+                .collect();
+            self.suppressions.cover(&one.finding, &stacks)
+        };
+        let covered = all.extract_if(.., covered).collect();
+        (all, covered)
+    }
+
+    /// Runs the execution again, for its trace and for what is not kept the first time.
+    fn look_again(&self, campaign: &Campaign, one: &mut Examined) {
+        let report = &one.found.report;
+        // An execution outside of our control has left no answers behind.
+        // One that is too long leaves no trace.
+        let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
+        if lost || report.drawn.is_some() {
+            return;
+        }
+        let mut campaign = campaign.clone();
+        campaign.request.details = Some(report.spots.clone());
+        campaign.request.ignored.clear();
+        let Ok((again, results)) = Again::follow(self.program, &campaign, &strategy(&one.found)) else { return };
+        let same = |found: &&Found| found.report.fingerprint == report.fingerprint;
+        if let (Some(again), Some(seen)) = (&again, results.found.iter().find(same)) {
+            let halves = !report.steps.is_empty();
+            add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
+            one.found.report.stacks.clone_from(&seen.report.stacks);
+        }
+        one.again = again;
+    }
+}
+
+/// How executions began anew, after saying what is wrong with it. What is run from now on begins so too.
+fn restarted(program: &Program, campaign: &mut Campaign, results: &Results) -> Restarted {
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    if results.forked {
+        campaign.request.restart = Restart::Fork;
+    }
+    restart::restarted(results, &words)
 }
 
 /// The executions that were cut off.
@@ -109,7 +265,8 @@ fn blocked(results: &Results) -> u64 {
 fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::Result<Results> {
     let mut campaign = campaign.clone();
     let Some(time) = args.work.time else {
-        campaign.request.count = args.work.executions.unwrap_or(EXECUTIONS);
+        let most = args.work.executions.unwrap_or(EXECUTIONS);
+        campaign.request.count = most.saturating_sub(campaign.request.first);
         return host::run_campaign(&campaign);
     };
     let most = args.work.executions.unwrap_or(u64::MAX);
@@ -134,6 +291,8 @@ fn stop_at_first(results: &mut Results) {
     }
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    results.pairs.retain(|_, execution| *execution <= first);
+    results.failing = 1;
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -143,36 +302,29 @@ fn finish(
     campaign: &Campaign,
     plan: &Plan,
     outcome: Campaigned,
-    results: Results,
+    examined: Vec<Examined>,
     started: Instant,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
-    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
-    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    restart::warning(&results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
-    let mut campaign = campaign.clone();
-    if results.forked {
-        campaign.request.restart = Restart::Fork;
-    }
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
-    for (i, found) in results.found.iter().enumerate() {
-        let mut finding = finding(i as u32 + 1, found, &words);
+    for (i, Examined { found, mut finding, again, .. }) in examined.into_iter().enumerate() {
+        finding.id = i as u32 + 1;
         let mut plan = plan.clone();
-        plan.strategy = strategy(found);
-        // An execution outside of our control has left no answers behind.
-        let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
-        let again = if lost { None } else { Again::new(program, &campaign, &plan.strategy) };
-        if let Some(again) = &again {
+        plan.strategy = strategy(&found);
+        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
+        let number = found.report.drawn.map(|_| found.report.execution);
+        if number.is_some() || again.is_some() {
             let path = args.out.join(format!("finding-{}.json", finding.id));
             finding.replay = Some(path.display().to_string());
-            let restart = campaign.request.restart;
-            let recording = Recording::native(outcome.command, program, plan, restart, again.digest(), &finding);
+            let digest = again.as_ref().map(Again::digest).unwrap_or_default();
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, number, digest, &finding);
             if let Err(error) = recording.write_alone(&path) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
             }
         }
-        let output = printed(found);
+        let output = printed(&found);
         let execution = again.map(|again| again.text(screen.look)).unwrap_or_default();
         shown.push((!screen.json() && !screen.quiet).then_some(execution + &output));
         findings.push(finding);
@@ -192,10 +344,13 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
-        states: results.statuses.len() as u64,
+        failing_executions: outcome.failing,
+        states: outcome.states,
+        coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
-        restart: Some(restart::restarted(&results, &words)),
+        restart: Some(outcome.restarted),
         findings,
+        suppressed: outcome.suppressed,
     };
     if verdict == Verdict::Fail && problem.is_none() {
         problem = write_whole(&args.out.join("run.json"), report.to_json().as_bytes()).err();
@@ -216,25 +371,19 @@ fn finish(
     }
 }
 
+/// What has been seen.
+fn seen(pairs: &BTreeMap<Pair, u64>, executions: u64) -> Seen {
+    Seen::new(pairs.values().copied(), executions)
+}
+
 /// What leads to the finding again.
 fn strategy(found: &Found) -> StrategySpec {
+    if let Some((seed, sampling)) = found.report.drawn {
+        return StrategySpec::Random { seed, sampling };
+    }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
         steps => StrategySpec::Graph { steps: steps.to_vec() },
-    }
-}
-
-fn finding(id: u32, found: &Found, words: &Words) -> Finding {
-    let report = &found.report;
-    Finding {
-        id,
-        kind: report.kind,
-        message: words.named(&report.message),
-        count: found.count,
-        first_execution: found.first_execution + 1,
-        severity: Severity::Harmful,
-        labels: report.stacks.iter().map(|stack| words.finding_label(stack)).collect(),
-        replay: None,
     }
 }
 
@@ -255,11 +404,6 @@ pub struct Again {
 }
 
 impl Again {
-    /// Runs the execution of a finding again; `None` if it does not give a trace.
-    fn new(program: &Program, campaign: &Campaign, strategy: &StrategySpec) -> Option<Again> {
-        Again::follow(program, campaign, strategy).ok()?.0
-    }
-
     /// The end that the finding gave the execution, which the engine has not seen.
     fn ended_by(&mut self, kind: FindingKind, thread: Option<ThreadId>) {
         let failure = match kind {
@@ -272,18 +416,21 @@ impl Again {
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
     }
 
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.answers = answers(strategy);
+        host::repeat(&campaign, execution)
+    }
+
     /// Follows recorded answers, or a recorded graph.
     pub fn follow(
         program: &Program,
         campaign: &Campaign,
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
-            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
-        };
-        let mut results = host::replay(campaign, answers)?;
+        let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
@@ -315,6 +462,15 @@ impl Again {
         let shown =
             text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
         text::execution(&shown, look)
+    }
+}
+
+/// The same for the runtime.
+pub fn answers(strategy: &StrategySpec) -> Answers {
+    match strategy {
+        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
+        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
 }
 

@@ -1,6 +1,8 @@
 //! Native programs: executables, and single source files that are compiled first.
 
 mod campaign;
+mod finding;
+mod reason;
 mod replay;
 mod restart;
 mod words;

@@ -1,9 +1,9 @@
 //! Addresses in the words of the source.
 
 use fencepost_mailbox::{Frame, Stack};
-use fencepost_native::symbols::{Pc, Symbols};
+use fencepost_native::symbols::{Global, Pc, Symbols};
 use fencepost_report::Describe;
-use fencepost_trace::{FindingLabel, Hidden, Label, Location, ThreadId, Trace};
+use fencepost_trace::{FindingLabel, FindingStack, Hidden, Label, Location, ThreadId, Trace};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
@@ -81,9 +81,27 @@ impl Words {
     }
 
     fn address(&self, address: u64) -> String {
-        let named = self.module.as_ref().and_then(|(module, base)| {
-            self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
-        });
-        named.map_or_else(|| format!("{address:#x}"), |global| global.to_string())
+        self.variable(address).map_or_else(|| format!("{address:#x}"), |global| global.to_string())
+    }
+
+    /// The program's variable at an address.
+    pub fn variable(&self, address: u64) -> Option<Global> {
+        let (module, base) = self.module.as_ref()?;
+        self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
+    }
+
+    /// A stack with the calls that were inlined into it.
+    pub fn stack(&self, title: String, stack: &Stack) -> FindingStack {
+        let frames = stack.frames.iter().flat_map(|frame| self.frames(frame)).map(|(label, _)| label).collect();
+        FindingStack { title, thread: ThreadId(stack.thread), frames }
+    }
+
+    /// The functions at a program point, the innermost first, each with the name of its module.
+    pub fn frames(&self, frame: &Frame) -> Vec<(Label, String)> {
+        if frame.module.is_empty() {
+            return vec![(self.label(frame), String::new())];
+        }
+        let frames = self.symbols.borrow_mut().frames(Path::new(&frame.module), Pc::At(frame.offset));
+        frames.iter().map(|f| (f.clone().into(), frame.module.clone())).collect()
     }
 }

@@ -20,8 +20,10 @@
 //! first.
 
 mod arguments;
+mod cargo;
 mod single;
 
+pub use cargo::become_cargo;
 pub use single::{CompileError, compile_single};
 
 use arguments::{Arguments, Debug, Stage};

@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::layout::{clean, counted, grouped, width, wrap};
-use crate::{RunReport, Verdict};
+use crate::{RunReport, Seen, Verdict};
 use fencepost_trace::{Finding, FindingLabel};
 
 /// A campaign: what was done, and what came of it. `shown` has, for each finding, the execution that shows it, if there
@@ -54,6 +54,32 @@ fn what(finding: &Finding, look: Look) -> String {
         let (function, place) = (clean(&label.label.function), place(label));
         text += &format!("    {function:functions$}  {:accesses$}  {place}\n", label.access);
     }
+    if let Some(memory) = &finding.memory {
+        text += &format!("  memory: {}\n", clean(&memory.text));
+    }
+    text + &reason(finding, look) + &stacks(finding)
+}
+
+fn reason(finding: &Finding, look: Look) -> String {
+    let mut text = String::new();
+    for (i, sentence) in finding.reason.iter().enumerate() {
+        let start = if i == 0 { "  why: " } else { "       " };
+        for (j, line) in wrap(&clean(sentence), look.width.saturating_sub(7)).iter().enumerate() {
+            text += &format!("{}{line}\n", if j == 0 { start } else { "       " });
+        }
+    }
+    text
+}
+
+fn stacks(finding: &Finding) -> String {
+    let mut text = String::new();
+    for stack in &finding.stacks {
+        text += &format!("  {}\n", clean(&stack.title));
+        for frame in &stack.frames {
+            let at = if frame.line > 0 { format!("  {}:{}", clean(&frame.file), frame.line) } else { String::new() };
+            text += &format!("    {}{at}\n", clean(&frame.function));
+        }
+    }
     text
 }
 
@@ -72,15 +98,29 @@ fn conclusion(report: &RunReport, look: Look) -> String {
     if report.blocked > 0 {
         done += &format!(", {} blocked", grouped(report.blocked));
     }
+    if report.suppressed > 0 {
+        done += &format!(", {} suppressed", counted(report.suppressed, "finding"));
+    }
     if report.complete {
         done += ": all there are";
     }
+    let news = report.coverage.filter(|seen| seen.recent >= 20).map_or_else(String::new, |seen| news(&seen));
     format!(
-        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n",
+        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n{news}",
         report.command,
         clean(&report.target),
         report.model,
         counted(report.states, "final state"),
         report.seconds
     )
+}
+
+/// How much was still new in the end.
+fn news(seen: &Seen) -> String {
+    let last = format!("the last {} executions", grouped(seen.recent));
+    let pairs = counted(seen.pairs, "reads-from pair");
+    match seen.new {
+        0 => format!("  {last} showed nothing new ({pairs} seen)\n"),
+        new => format!("  {} in {last} ({pairs} seen)\n", counted(new, "new reads-from pair")),
+    }
 }

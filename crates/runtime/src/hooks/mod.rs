@@ -25,6 +25,7 @@ pub mod stdio;
 pub mod strings;
 pub mod threads;
 pub mod time;
+pub mod volatile;
 
 use crate::global;
 
@@ -141,6 +142,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let suspicious = global::mode() == global::mode::SUSPICIOUS;
     global::set_inside(true);
     if suspicious {
+        volatile::settle();
         crate::control::notice_all();
     }
     let result = act();
@@ -164,6 +166,7 @@ pub fn begin() {
     process::begin();
     stdio::begin();
     chance::begin();
+    volatile::reset();
 }
 
 /// After each execution, before the program's memory is put back.

@@ -4,7 +4,7 @@ use super::{at_work, hook};
 use crate::fibers::{self, Start};
 use crate::global::{self, Global, active};
 use crate::real::real;
-use crate::{clock, control, ending, lenders, results};
+use crate::{clock, control, details, ending, lenders, results};
 use fencepost_trace::{Op, ThreadId};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
@@ -27,6 +27,7 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
         }
         // SAFETY: the program's variable for the result.
         unsafe { *thread = fiber.pthread };
+        details::created(number);
         0
     })
 } }
