@@ -168,13 +168,17 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let library = Library::new(&campaign.runtime)?;
     let Request { first, count, restart, .. } = campaign.request;
     let random = matches!(campaign.request.answers, Answers::Random { .. });
-    if !campaign.checked || !random || restart == Restart::Fork || count < 2 {
+    if !campaign.checked || !random || count < 2 {
         return run_once(campaign, &library, start);
     }
     let mut campaign = campaign.clone();
     // One of the first, because few may be run; the one with the most before it; one in between.
     campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
+    if restart == Restart::Fork {
+        // Nothing to compare; but whatever is kept of those executions is kept in any case.
+        return Ok(results);
+    }
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
         // What other workers have done since is a matter of chance.
         let last = found.first_execution;
