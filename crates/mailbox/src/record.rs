@@ -70,8 +70,10 @@ pub enum Record {
         execution: u64,
         /// Its digest.
         digest: u64,
+        /// The seed of the execution.
+        seed: u64,
         /// How its answers were drawn.
-        drawn: (u64, Sampling),
+        sampling: Sampling,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {

@@ -97,9 +97,6 @@ pub struct Found {
     pub report: Report,
 }
 
-/// How the answers of an execution were drawn: its seed, and in which way.
-type Drawn = (u64, Sampling);
-
 /// What a campaign has given.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -134,7 +131,7 @@ pub struct Results {
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
     pub beyond: Option<Beyond>,
     /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
-    pub digests: BTreeMap<u64, (u64, Drawn)>,
+    pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// Of a collection of outcomes: those of atomic operations.
@@ -152,6 +149,17 @@ pub struct Collected {
     pub executions: u64,
     /// Why there may be others, if there may.
     pub problem: Option<String>,
+}
+
+/// A digest of the trace of an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Digest {
+    /// Equal for equal traces.
+    pub digest: u64,
+    /// The seed of the execution.
+    pub seed: u64,
+    /// How its answers were drawn.
+    pub sampling: Sampling,
 }
 
 /// What came of an exploration.
@@ -195,27 +203,26 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let random = matches!(campaign.request.answers, Answers::Random { .. });
     // A trace of a very long execution would not fit.
     let long = campaign.request.max_steps > LONGEST_COMPARED;
-    if !campaign.checked || !random || long || restart == Restart::Fork || count < 2 {
+    if !campaign.checked || !random || long || count < 2 {
         return run_once(campaign, &library, start);
     }
     let mut campaign = campaign.clone();
-    campaign.request.digests = vec![first + count / 2, first + count - 1];
+    // One of the first, because few may be run; the one with the most before it; one in between.
+    campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
+    if restart == Restart::Fork {
+        // Nothing to compare; but whatever is kept of those executions is kept in any case.
+        return Ok(results);
+    }
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
         // What other workers have done since is a matter of chance.
         let last = found.first_execution;
         results.digests.retain(|execution, _| *execution <= last);
     }
-    let mut difference = None;
-    for (execution, (digest, drawn)) in &results.digests {
-        if fresh_digest(&campaign, &library, *execution, *drawn)?.is_some_and(|fresh| fresh != *digest) {
-            difference = Some((*execution, *drawn));
-            break;
-        }
-    }
-    let Some((execution, drawn)) = difference else { return Ok(results) };
+    let Some(execution) = first_difference(&campaign, &library, &results.digests)? else { return Ok(results) };
     // The same again in two fresh processes: does the program itself not do the same twice?
-    let fresh = || fresh_digest(&campaign, &library, execution, drawn);
+    let alone = &results.digests[&execution];
+    let fresh = || fresh_digest(&campaign, &library, execution, alone);
     let again = [fresh()?, fresh()?];
     let number = execution + 1;
     if again[0] != again[1] {
@@ -237,21 +244,30 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     Ok(results)
 }
 
-/// The digest of an execution's trace, from a fresh process.
-fn fresh_digest(
+/// The first execution whose trace is another one in a fresh process.
+fn first_difference(
     campaign: &Campaign,
     library: &Library,
-    execution: u64,
-    (seed, sampling): Drawn,
+    digests: &BTreeMap<u64, Digest>,
 ) -> io::Result<Option<u64>> {
+    for (execution, digest) in digests {
+        // One that ends in another way than before may leave none: a limit of time.
+        if fresh_digest(campaign, library, *execution, digest)?.is_some_and(|fresh| fresh != digest.digest) {
+            return Ok(Some(*execution));
+        }
+    }
+    Ok(None)
+}
+
+/// The digest of the trace of that execution in a fresh process.
+fn fresh_digest(campaign: &Campaign, library: &Library, execution: u64, digest: &Digest) -> io::Result<Option<u64>> {
     let mut campaign = campaign.clone();
-    campaign.request.answers = Answers::Drawn { seed, sampling };
-    campaign.request.digests = vec![execution];
     campaign.request.restart = Restart::Fork;
-    campaign.request.only_digests = true;
     campaign.request.stop_at_first = false;
     campaign.progress = Arc::default();
-    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|(digest, _)| *digest))
+    campaign.request.digests = vec![execution];
+    campaign.request.answers = Answers::Drawn { seed: digest.seed, sampling: digest.sampling };
+    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|fresh| fresh.digest))
 }
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
@@ -363,14 +379,20 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
         }
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign)?;
-        if let state::SPOILT | state::MOVED = mailbox.header().state.load(Ordering::Acquire) {
-            // Nobody knows which of its executions were right, or what steered the last of them is lost with it: all of them again.
-            results.beyond = results.beyond.or(mailbox.beyond());
+        let state = mailbox.header().state.load(Ordering::Acquire);
+        let lost = restart == Restart::Auto
+            && state == state::RUNNING
+            && matches!(campaign.request.answers, Answers::Random { .. });
+        if lost || matches!(state, state::MOVED | state::SPOILT) {
+            // Executions depend on those before them in their block, and nobody knows which of those in place were right: all of them again.
+            let execution = mailbox.header().current.load(Ordering::Acquire);
+            let died = || Beyond { execution, deed: "ended outside of Fencepost's control".to_owned(), stack: None };
+            results.beyond = results.beyond.or(mailbox.beyond()).or_else(|| lost.then(died));
             restart = Restart::Fork;
             continue;
         }
         mailbox.collect(&mut results);
-        match mailbox.header().state.load(Ordering::Acquire) {
+        match state {
             state::DONE => break,
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
@@ -604,7 +626,7 @@ impl Mailbox {
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map, fresh: request.only_digests })
+        Ok(Mailbox { file, map, fresh: matches!(request.answers, Answers::Drawn { .. }) })
     }
 
     /// What has been seen so far steers the worker after one that died, too.
@@ -669,9 +691,9 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
-                Ok(Record::Digest { execution, digest, drawn }) => {
+                Ok(Record::Digest { execution, digest, seed, sampling }) => {
                     if self.fresh || !part.forked {
-                        part.digests.insert(execution, (digest, drawn));
+                        part.digests.insert(execution, Digest { digest, seed, sampling });
                     }
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),

@@ -196,9 +196,6 @@ extern "C" fn run() -> ! {
         sys::exit(0)
     }
     for execution in request.first..request.first + request.count {
-        if request.only_digests && !request.digests.contains(&execution) {
-            continue;
-        }
         results::begin(execution);
         restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -232,7 +229,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::set_recording(request.keep_traces || request.digests.contains(&execution));
+    control::record(request.keep_traces || request.digests.contains(&execution));
     control::begin(&answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();

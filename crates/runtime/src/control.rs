@@ -563,14 +563,14 @@ pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
-/// How the answers of this execution are drawn, if they are.
-pub fn how_drawn() -> Option<(u64, Sampling)> {
-    control().drawn
+/// Are the events of the next execution kept for its trace?
+pub fn record(on: bool) {
+    each!(&mut control().engine, e => e.set_recording(on));
 }
 
-/// Keeps all of the next execution for its trace, or not.
-pub fn set_recording(recording: bool) {
-    each!(&mut control().engine, e => e.set_recording(recording));
+/// How the answers of this execution are drawn, if they are.
+pub fn plan() -> Option<(u64, Sampling)> {
+    control().drawn
 }
 
 /// Of an execution with more answers than are kept: how they were drawn.

@@ -369,13 +369,15 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         log(&Record::Trace { execution, trace, places });
     }
     if request.digests.contains(&execution)
-        && *verdict != Verdict::Timeout
-        && let Some(drawn) = control::how_drawn()
+        && !matches!(verdict, Verdict::Timeout)
+        && !explore::is_on()
+        && let Some((seed, sampling)) = control::plan()
     {
-        let trace = control::trace();
+        let mut trace = control::trace();
+        shorten(&mut trace);
         let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
-        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), drawn });
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
     }
     drop_output();
     header.failing.fetch_add(any.into(), Ordering::Relaxed);

@@ -94,15 +94,14 @@ pub fn test(
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
-    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    restart::warning(&results, &search.words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let restarted = restarted(program, &mut campaign, &results);
     let outcome = Campaigned {
+        restarted,
         command: "test",
         complete: (!specified).then_some(false),
         executions: results.executions,
         blocked: blocked(&results),
         suppressed,
-        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: results.pairs,
     };
@@ -148,13 +147,14 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let restarted = restarted(program, &mut campaign, &results);
     let outcome = Campaigned {
+        restarted,
         command: "check",
         complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
         suppressed,
-        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: BTreeMap::new(),
     };
@@ -198,12 +198,12 @@ fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Resu
 /// What a campaign amounts to.
 struct Campaigned {
     command: &'static str,
+    restarted: Restarted,
     /// For an exploration: was everything explored?
     complete: Option<bool>,
     executions: u64,
     blocked: u64,
     suppressed: u64,
-    restart: Option<Restarted>,
     /// In how many executions something was found.
     failing: u64,
     /// The reads-from pairs that were seen, with the first execution of each.
@@ -286,6 +286,17 @@ impl<'a> Search<'a> {
         }
         one.again = again;
     }
+}
+
+/// How executions began anew, after saying what is wrong with it. What is run from now on begins so too.
+fn restarted(program: &Program, campaign: &mut Campaign, results: &Results) -> Restarted {
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    if results.forked {
+        campaign.request.restart = Restart::Fork;
+    }
+    restart::restarted(results, &words)
 }
 
 /// The executions that were cut off.
@@ -385,7 +396,7 @@ fn finish(
         states: None,
         coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
-        restart: outcome.restart,
+        restart: Some(outcome.restarted),
         findings,
         suppressed: outcome.suppressed,
     };
