@@ -9,7 +9,8 @@
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
 //! - [`Model`], [`Plan`]: what to do;
-//! - [`Finding`]: what was found.
+//! - [`Finding`]: what was found;
+//! - [`Cycle`], [`Course`], [`Method`]: violations of sequential consistency that are hunted.
 //!
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
@@ -17,6 +18,7 @@
 mod clock;
 mod event;
 mod finding;
+mod hunt;
 mod ids;
 mod label;
 mod location;
@@ -28,6 +30,7 @@ mod value;
 pub use clock::VectorClock;
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
 pub use finding::{Failure, Finding, FindingKind, FindingLabel, Severity};
+pub use hunt::{Bias, Course, CourseStep, Cycle, Exact, Method, Segment};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};
