@@ -17,7 +17,7 @@ mod request;
 mod table;
 
 pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Request, Restart, execution_seed};
+pub use request::{Answers, Fence, Hunt, Point, Request, Restart, Task, execution_seed, output_fingerprint};
 pub use table::{Slot, Table};
 
 use std::sync::atomic::{AtomicU32, AtomicU64};

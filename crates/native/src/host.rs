@@ -54,6 +54,7 @@ impl Campaign {
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
+                fences: Vec::new(),
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
@@ -89,6 +90,8 @@ pub struct Results {
     pub outputs: BTreeMap<String, u64>,
     /// Traces, if they were asked for.
     pub traces: Vec<Record>,
+    /// Trials of a hunt that brought their cycle about.
+    pub exposed: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
@@ -315,6 +318,7 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    into.exposed.extend(other.exposed);
     into.notes.extend(other.notes);
     into.explored = other.explored.or(into.explored);
     for found in other.found {
@@ -397,6 +401,7 @@ impl Mailbox {
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
+                Ok(exposed @ Record::Exposed { .. }) => part.exposed.push(exposed),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });
                 }

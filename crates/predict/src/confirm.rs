@@ -2,10 +2,13 @@
 
 use fencepost_trace::{Cycle, Event, EventId, EventKind, Trace};
 
+/// A location's list, the place of what was read there, and of what was written.
+type Place = (u32, Option<u32>, Option<u32>);
+
 /// Where each access of a trace stands in the coherence order of its location.
 struct Places {
-    /// For each event: the location's list and the place of what it read and of what it wrote. The initial write is at 0.
-    of: Vec<Option<(u32, Option<u32>, Option<u32>)>>,
+    /// For each event that accesses memory. The initial write is at 0.
+    of: Vec<Option<Place>>,
 }
 
 impl Places {
@@ -75,7 +78,7 @@ pub fn confirm(trace: &Trace, cycle: &Cycle, class: impl Fn(&Event) -> u32) -> O
             }
         }
     }
-    if candidates.iter().any(Vec::is_empty) {
+    if candidates.is_empty() || candidates.iter().any(Vec::is_empty) {
         return None;
     }
     // Which of the labels is the second of its segment.

@@ -151,7 +151,7 @@ fn racing_classes(profile: &Profile, epochs: &Epochs) -> FxHashSet<u32> {
                     && a.at.overlaps(b.at)
                     && epochs.parallel_epochs((a.thread, a.epoch), (b.thread, b.epoch))
             };
-            if list.iter().any(|b| races(b)) {
+            if list.iter().any(races) {
                 racing.insert(a.class);
             }
         }

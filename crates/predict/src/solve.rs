@@ -564,8 +564,8 @@ impl<'a> Question<'a> {
         let mut emitted = vec![false; n];
         while let Some(next) = (0..n).filter(|s| !done[*s] && waits[*s] == 0).min_by_key(|s| self.steps[*s].0.time) {
             done[next] = true;
-            for later in 0..n {
-                waits[later] -= usize::from(self.order.has(next, later));
+            for (later, waits) in waits.iter_mut().enumerate() {
+                *waits -= usize::from(self.order.has(next, later));
             }
             self.emit(next, &mut emitted, &mut written, &mut course);
             // Loads that are performed early are made late, and read what they would have read.

@@ -5,7 +5,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, modules, results, shadow, snapshot, sys};
+use crate::{clock, context, control, explore, fibers, hooks, hunt, modules, results, shadow, snapshot, sys};
 use control::Strategy;
 use fencepost_engine::{Follow, Random};
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
@@ -114,6 +114,12 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request.model, request.buffer);
+    for fence in &request.fences {
+        control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
+    }
+    if let Answers::Hunt(answers) = &request.answers {
+        hunt::prepare(answers, request.model);
+    }
     hooks::prepare();
     ending::catch_signals();
     results::capture_output();
@@ -158,6 +164,7 @@ fn strategy(execution: u64, request: &Request) -> Strategy {
     match &request.answers {
         Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Hunt(_) => hunt::strategy(execution),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),

@@ -3,11 +3,11 @@
 use crate::global::{self, Global, mode};
 use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Next, Random};
+use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Random};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder, ThreadId, Trace,
-    Value,
+    Access, EventId, EventKind, FenceOrder, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder,
+    ThreadId, Trace, Value,
 };
 use std::collections::BTreeMap;
 
@@ -36,6 +36,9 @@ macro_rules! each {
 pub enum Strategy {
     Random(Random),
     Follow(Follow<'static>),
+    Course(OnCourse<'static>),
+    Biased(Biased<'static>),
+    Exact(InOrder<'static>),
 }
 
 struct Control {
@@ -50,6 +53,8 @@ struct Control {
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize)>,
+    /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
+    fences: Vec<(u32, bool, FenceOrder)>,
 }
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
@@ -80,7 +85,13 @@ pub fn initialise(model: Model, buffer: Option<u32>) {
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
+        fences: Vec::new(),
     });
+}
+
+/// Adds a fence before or behind every operation at a program point.
+pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
+    control().fences.push((label, before, order));
 }
 
 /// A new execution: the main thread, about to run.
@@ -150,9 +161,31 @@ pub fn step(op: Op) -> Reply {
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
     let label = modules::label(fiber.pc);
+    if control().fences.is_empty() {
+        return submit(op, label);
+    }
+    fence_at(label, true);
+    let reply = submit(op, label);
+    fence_at(label, false);
+    reply
+}
+
+/// Hands an operation of the running thread to the engine.
+fn submit(op: Op, label: u32) -> Reply {
     each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
     let_time_pass();
     proceed()
+}
+
+/// The fences that were asked for at a program point.
+#[cold]
+fn fence_at(label: u32, before: bool) {
+    for i in 0..control().fences.len() {
+        let (at, first, order) = control().fences[i];
+        if at == label && first == before {
+            submit(Op::Access(Access::Fence { order }), label);
+        }
+    }
 }
 
 /// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done something, its time comes too.
@@ -266,6 +299,9 @@ fn next() -> Next {
         let next = each!(&mut control.engine, e => match &mut control.strategy {
             Strategy::Random(random) => e.advance(random, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
+            Strategy::Course(course) => e.advance(course, initial),
+            Strategy::Biased(biased) => e.advance(biased, initial),
+            Strategy::Exact(exact) => e.advance(exact, initial),
         });
         if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
             return next;

@@ -12,7 +12,7 @@
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program;
+//! - [`explore`]: every execution graph of the program; [`hunt`]: predicted violations of sequential consistency, tried out;
 //! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
 //! - [`hooks`]: everything that the program calls.
 //!
@@ -42,6 +42,7 @@ mod fibers;
 mod global;
 mod heap;
 mod hooks;
+mod hunt;
 mod lenders;
 mod modules;
 mod real;

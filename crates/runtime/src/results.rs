@@ -3,9 +3,9 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, modules, sys};
+use crate::{control, explore, fibers, hunt, modules, sys};
 use fencepost_mailbox::{
-    End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
+    Answers, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
 };
 use fencepost_trace::{FindingKind, ThreadId};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -224,6 +224,12 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
+    if let Answers::Hunt(answers) = &request.answers {
+        let failure = found.iter().find(|f| !answers.failures.contains(&f.fingerprint));
+        let harm = failure.map(|f| format!("{}: {}", f.kind, f.message));
+        let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
+        hunt::end(execution, harm, failures, || read_output(0));
+    }
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
             let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();

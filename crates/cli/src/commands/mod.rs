@@ -5,6 +5,7 @@
 mod cc;
 mod check;
 mod cxx;
+mod hunt;
 mod litmus;
 mod replay;
 mod shared;
@@ -35,6 +36,7 @@ commands! {
     Litmus: litmus,
     Test: test,
     Check: check,
+    Hunt: hunt,
     Replay: replay,
     Cc: cc,
     #[command(name = "c++")]

@@ -7,6 +7,7 @@ use crate::error::{Error, Status};
 use crate::recording::{Recording, write_whole};
 use crate::screen::Screen;
 use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look};
 use fencepost_report::{Order, RunReport, Verdict};
@@ -210,7 +211,7 @@ fn strategy(found: &Found) -> StrategySpec {
     }
 }
 
-fn finding(id: u32, found: &Found, words: &Words) -> Finding {
+pub fn finding(id: u32, found: &Found, words: &Words) -> Finding {
     let report = &found.report;
     Finding {
         id,
@@ -306,6 +307,8 @@ impl Again {
 
 /// Is the finding there again?
 pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
+    let violates = || !axioms::Execution::from_trace(trace).is_ok_and(|e| axioms::consistent(&e, Model::Sc).is_ok());
     results.found.iter().any(|found| found.report.kind == kind)
+        || (kind == FindingKind::ScViolation && violates())
         || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
 }

@@ -4,8 +4,9 @@ mod campaign;
 mod replay;
 mod words;
 
-pub use campaign::{check, test};
+pub use campaign::{campaign, check, finding, test};
 pub use replay::replay;
+pub use words::Words;
 
 use crate::error::Error;
 use fencepost_native::asm;

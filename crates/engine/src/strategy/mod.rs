@@ -1,8 +1,14 @@
 //! Who answers the choices of an execution.
 
+mod biased;
+mod course;
+mod exact;
 mod follow;
 mod random;
 
+pub use biased::{Biased, Points};
+pub use course::OnCourse;
+pub use exact::{InOrder, Stop};
 pub use follow::Follow;
 pub use random::Random;
 
