@@ -2,6 +2,7 @@
 
 mod counting;
 mod explore;
+mod hunt;
 mod litmus;
 mod machine;
 mod native;
@@ -12,10 +13,11 @@ use std::process::ExitCode;
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 4] = [
+const MEASUREMENTS: [Measurement; 5] = [
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
+    ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
 ];
 

@@ -19,13 +19,21 @@ use fencepost_trace::{Course, CourseStep, Location, Model, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// More steps than this before the end of a cycle are not solved for.
-const MOST_STEPS: usize = 1_500;
+const MOST_STEPS: usize = 500;
 /// After so many dead ends a question is given up.
-const MOST_CONFLICTS: u32 = 400;
+const MOST_CONFLICTS: u32 = 200;
+/// Questions with more steps than this are answered as was seen or not at all.
+const CAREFUL: usize = 160;
+/// How much work goes into one cycle, in changes of orders.
+const MOST_WORK: u64 = 4_000_000;
 /// How many pairs of steps stand for a pair of accesses in one execution.
 const PAIRS: usize = 6;
 /// How many questions are asked for one cycle.
 const QUESTIONS: usize = 24;
+/// How many beginnings of a thread are tried where a cycle is put together from several executions.
+const MIXED: usize = 3;
+/// How many ways for the last loads to read are tried.
+const COMBINATIONS: usize = 12;
 
 /// What is known of the executions that were seen.
 pub struct Solver<'a> {
@@ -35,6 +43,20 @@ pub struct Solver<'a> {
     places: Vec<FxHashMap<(u32, u32, Location), Vec<u32>>>,
     /// What locations hold in the beginning, as far as it was read.
     initial: FxHashMap<Location, Value>,
+}
+
+/// Courses that were found, each with what the last loads of the cycle read in it.
+#[derive(Default)]
+struct Answers {
+    courses: Vec<(Vec<Option<Value>>, Course)>,
+    work: u64,
+}
+
+impl Answers {
+    /// How many of them differ in what the last loads read.
+    fn different(&self) -> usize {
+        self.courses.iter().map(|(values, _)| values).collect::<FxHashSet<_>>().len()
+    }
 }
 
 /// Which steps are to form the cycle: for each segment its execution, its thread and its two positions.
@@ -69,24 +91,34 @@ impl<'a> Solver<'a> {
                 self.choices_in(profile, instance, &mut choices);
             }
         }
-        if choices.is_empty() {
+        let mut answers = Answers::default();
+        self.ask(choices, most, &mut answers);
+        if answers.courses.is_empty() {
+            let mut choices = Vec::new();
             instances.iter().for_each(|instance| self.mixed_choices(instance, &mut choices));
+            self.ask(choices, most, &mut answers);
         }
+        // Those first whose last loads read something that no earlier one's do.
+        let mut met = FxHashSet::default();
+        let (mut courses, others): (Vec<_>, Vec<_>) =
+            answers.courses.into_iter().partition(|(values, _)| met.insert(values.clone()));
+        courses.extend(others);
+        courses.into_iter().take(most).map(|(_, course)| course).collect()
+    }
+
+    /// Asks until there are enough answers, or too many questions.
+    fn ask(&self, mut choices: Vec<(usize, usize, Choice)>, most: usize, answers: &mut Answers) {
         choices.sort();
-        let mut courses: Vec<Course> = Vec::new();
         let mut asked = FxHashSet::default();
         for (_, _, choice) in choices {
-            if asked.len() == QUESTIONS || courses.len() == most {
+            let enough = answers.different() >= most || answers.courses.len() >= 4 * most;
+            if enough || asked.len() == QUESTIONS || answers.work > MOST_WORK {
                 break;
             }
-            if asked.insert(self.look(&choice))
-                && let Some(course) = self.solve(&choice)
-                && !courses.contains(&course)
-            {
-                courses.push(course);
+            if asked.insert(self.look(&choice)) {
+                self.solve(&choice, answers);
             }
         }
-        courses
     }
 
     /// What a choice looks like: the same steps seen in several executions are one question.
@@ -156,24 +188,63 @@ impl<'a> Solver<'a> {
 
     /// Ways to put the cycle together from several executions, where none has all of it.
     fn mixed_choices(&self, instance: &Instance, choices: &mut Vec<(usize, usize, Choice)>) {
-        let mut choice: Choice = Vec::new();
-        let mut size = 0;
+        let mut options: Vec<Vec<(u32, u32, u32, u32)>> = Vec::new();
         for segment in instance {
-            let all = (0..self.profiles.len() as u32).flat_map(|profile| {
-                let pairs = self.pairs(profile, segment);
-                pairs.into_iter().map(move |(i, j)| (j as usize, profile, i, j))
-            });
-            let Some((length, profile, i, j)) = all.min() else { return };
-            size += length;
-            choice.push((profile, segment.0.thread, i, j));
+            let thread = segment.0.thread;
+            let mut all: Vec<_> = (0..self.profiles.len() as u32)
+                .flat_map(|profile| self.pairs(profile, segment).into_iter().map(move |(i, j)| (profile, thread, i, j)))
+                .collect();
+            all.sort_by_key(|(profile, _, i, j)| (j + 4 * (j - i), *profile));
+            let mut met = FxHashSet::default();
+            all.retain(|option| met.len() < MIXED && met.insert(self.look(&vec![*option])));
+            options.push(all);
         }
-        choices.push((choice.len(), size, choice));
+        let combinations: usize = options.iter().map(Vec::len).product();
+        for n in 0..combinations.min(128) {
+            let mut rest = n;
+            let choice: Choice = options
+                .iter()
+                .map(|list| {
+                    let option = list[rest % list.len()];
+                    rest /= list.len();
+                    option
+                })
+                .collect();
+            let size = choice.iter().map(|(_, _, i, j)| *j as usize + 4 * (j - i) as usize).sum();
+            choices.push((choice.len(), size, choice));
+        }
     }
 
-    fn solve(&self, choice: &Choice) -> Option<Course> {
-        let lanes = self.lanes(choice)?;
-        let mut question = Question::new(self, &lanes, choice)?;
-        if question.answer() { Some(question.course(&lanes)) } else { None }
+    fn solve(&self, choice: &Choice, answers: &mut Answers) {
+        let Some(lanes) = self.lanes(choice) else { return };
+        let Some(question) = Question::new(self, &lanes, choice) else { return };
+        // The last loads may read several things, and what becomes of the program depends on it.
+        let free: Vec<usize> = (0..question.reads.len()).filter(|k| question.is_free(*k)).collect();
+        let combinations: usize = free.iter().map(|k| question.reads[*k].1.len()).product();
+        let mut values: FxHashSet<Vec<Option<Value>>> = FxHashSet::default();
+        for n in 0..combinations.min(COMBINATIONS) {
+            let mut rest = n;
+            let mut one = question.clone();
+            for k in &free {
+                let list = &question.reads[*k].1;
+                one.reads[*k].1 = vec![list[rest % list.len()]];
+                rest /= list.len();
+            }
+            let reads: Vec<Option<Value>> = free.iter().map(|k| one.value(one.reads[*k].1[0])).collect();
+            if values.contains(&reads) {
+                continue;
+            }
+            one.order.trail.clear();
+            let found = one.answer();
+            answers.work += one.order.work;
+            if found {
+                let course = one.course(&lanes);
+                values.insert(reads.clone());
+                if answers.courses.iter().all(|(_, known)| *known != course) {
+                    answers.courses.push((reads, course));
+                }
+            }
+        }
     }
 
     /// What each thread does: everything up to its last access of the cycle, and what that reads from.
@@ -193,6 +264,21 @@ impl<'a> Solver<'a> {
             let Some((u, k)) = item.from else { continue };
             if free.contains(&(t as u32, i as u32)) {
                 continue;
+            }
+            // What lies behind the cycle cannot be read; perhaps the same value comes from elsewhere.
+            let fixed = choice.iter().find(|(_, thread, ..)| *thread == u);
+            if fixed.is_some_and(|(profile, _, _, j)| *profile == lane.profile && k > *j) {
+                if self.initial.get(&item.at) == Some(&item.read) {
+                    continue;
+                }
+                let same = |s: &Item| s.kind.writes && s.at == item.at && s.written == item.read;
+                let elsewhere = lanes.iter().enumerate().any(|(v, other)| {
+                    other.end > 0 && self.profiles[other.profile as usize].threads[v][..other.end].iter().any(same)
+                });
+                if elsewhere {
+                    continue;
+                }
+                return None;
             }
             let other = lanes[u as usize];
             let needed = if other.profile == u32::MAX || other.profile == lane.profile {
@@ -225,18 +311,21 @@ struct Lane {
 /// Which store a load reads: a step, or the initial value.
 const INIT: usize = usize::MAX;
 
-/// A partial order of steps, with its transitive closure.
+/// A partial order of steps, with its transitive closure, that can be taken back.
 #[derive(Clone)]
 struct Order {
     words: usize,
     /// Row by row, what comes behind each step.
     behind: Vec<u64>,
+    /// What was overwritten.
+    trail: Vec<(u32, u64)>,
+    work: u64,
 }
 
 impl Order {
     fn new(n: usize) -> Order {
         let words = n.div_ceil(64);
-        Order { words, behind: vec![0; words * n] }
+        Order { words, behind: vec![0; words * n], trail: Vec::new(), work: 0 }
     }
 
     fn has(&self, a: usize, b: usize) -> bool {
@@ -256,10 +345,26 @@ impl Order {
         row[b / 64] |= 1 << (b % 64);
         for x in 0..self.behind.len() / words {
             if x == a || self.has(x, a) {
-                self.behind[x * words..(x + 1) * words].iter_mut().zip(&row).for_each(|(word, more)| *word |= more);
+                for (i, more) in row.iter().enumerate() {
+                    let word = &mut self.behind[x * words + i];
+                    if *word | more != *word {
+                        self.trail.push(((x * words + i) as u32, *word));
+                        *word |= more;
+                    }
+                }
+                self.work += 1;
             }
         }
         true
+    }
+
+    /// Takes back everything since the trail had this length.
+    fn undo(&mut self, to: usize) {
+        while self.trail.len() > to {
+            if let Some((at, word)) = self.trail.pop() {
+                self.behind[at as usize] = word;
+            }
+        }
     }
 }
 
@@ -271,6 +376,7 @@ struct Either {
     other: usize,
 }
 
+#[derive(Clone)]
 struct Question<'a> {
     model: Model,
     /// The steps, thread by thread, with their thread and position.
@@ -284,6 +390,10 @@ struct Question<'a> {
     from: Vec<usize>,
     /// Conflicts of the cycle.
     conflicts: Vec<(usize, usize)>,
+    /// The last accesses of the cycle.
+    free: Vec<usize>,
+    /// What is not decided yet.
+    open: Vec<Either>,
     dead_ends: u32,
     initial: &'a FxHashMap<Location, Value>,
 }
@@ -317,6 +427,8 @@ impl<'a> Question<'a> {
             reads: Vec::new(),
             from: vec![INIT; steps.len()],
             conflicts,
+            free: choice.iter().map(|(_, t, _, j)| at(*t, *j)).collect(),
+            open: Vec::new(),
             dead_ends: 0,
             initial: &solver.initial,
             steps,
@@ -333,11 +445,15 @@ impl<'a> Question<'a> {
                 }
             }
         }
-        let free: Vec<usize> = choice.iter().map(|(_, t, _, j)| at(*t, *j)).collect();
         for s in 0..question.steps.len() {
             if question.steps[s].0.kind.reads {
-                let source = question.steps[s].0.from.map(|(u, k)| at(u, k));
-                let candidates = question.candidates(s, source, free.contains(&s));
+                let inside = |(u, k): &(u32, u32)| (*k as usize) < lanes[*u as usize].end;
+                let source = match question.steps[s].0.from {
+                    None => Some(INIT),
+                    Some(from) if inside(&from) => Some(at(from.0, from.1)),
+                    Some(_) => None,
+                };
+                let candidates = question.candidates(s, source, question.free.contains(&s));
                 if candidates.is_empty() {
                     return None;
                 }
@@ -389,16 +505,14 @@ impl<'a> Question<'a> {
             store.kind.writes && store.at.overlaps(item.at) && (*t != thread || *i < index)
         };
         let mut list: Vec<usize> = Vec::new();
-        let seen = match source {
-            None => INIT,
-            Some(w) if w < self.steps.len() && valid(w) => w,
-            Some(_) => usize::MAX - 1,
-        };
-        if seen != usize::MAX - 1 && (free || seen == INIT || self.steps[seen].0.written == item.read) {
-            list.push(seen);
-        } else if seen != usize::MAX - 1 && self.steps[seen].0.at != item.at {
-            // Bytes of several stores: only what was seen is known to give the value.
-            return vec![seen];
+        // In another execution's words the source may be something else.
+        if let Some(seen) = source.filter(|w| *w == INIT || valid(*w)) {
+            if free || seen == INIT || self.steps[seen].0.written == item.read {
+                list.push(seen);
+            } else if self.steps[seen].0.at != item.at {
+                // Bytes of several stores: only what was seen is known to give the value.
+                return vec![seen];
+            }
         }
         for w in self.stores_at(s) {
             let store = &self.steps[w].0;
@@ -418,6 +532,16 @@ impl<'a> Question<'a> {
         unique
     }
 
+    /// Is the read of this number one of the last accesses of the cycle, whose value nothing depends on?
+    fn is_free(&self, k: usize) -> bool {
+        self.free.contains(&self.reads[k].0)
+    }
+
+    /// What a store leaves; `None` if it is not known.
+    fn value(&self, store: usize) -> Option<Value> {
+        (store != INIT).then(|| self.steps[store].0.written)
+    }
+
     /// Looks for an order.
     fn answer(&mut self) -> bool {
         for k in 0..self.conflicts.len() {
@@ -428,20 +552,24 @@ impl<'a> Question<'a> {
                 return false;
             }
         }
-        self.assign(0, Vec::new())
+        self.assign(0)
     }
 
     /// Decides what the `k`-th read and all later ones read.
-    fn assign(&mut self, k: usize, open: Vec<Either>) -> bool {
-        let Some((read, candidates)) = self.reads.get(k).cloned() else { return self.decide(open) };
-        for from in candidates {
-            let saved = self.order.clone();
-            let mut open = open.clone();
+    fn assign(&mut self, k: usize) -> bool {
+        if k == self.reads.len() {
+            return self.decide();
+        }
+        let read = self.reads[k].0;
+        for c in 0..self.reads[k].1.len() {
+            let from = self.reads[k].1[c];
+            let (mark, length) = (self.order.trail.len(), self.open.len());
             self.from[read] = from;
-            if self.reads_from(k, read, from, &mut open) && self.settle(&mut open) && self.assign(k + 1, open) {
+            if self.reads_from(k, read, from) && self.assign(k + 1) {
                 return true;
             }
-            self.order = saved;
+            self.order.undo(mark);
+            self.open.truncate(length);
             self.dead_ends += 1;
             if self.dead_ends > MOST_CONFLICTS {
                 return false;
@@ -451,7 +579,7 @@ impl<'a> Question<'a> {
     }
 
     /// What follows from `read` reading `from`.
-    fn reads_from(&mut self, k: usize, read: usize, from: usize, open: &mut Vec<Either>) -> bool {
+    fn reads_from(&mut self, k: usize, read: usize, from: usize) -> bool {
         let (item, thread, index) = self.steps[read];
         if from != INIT && self.steps[from].1 != thread && !self.order.add(from, read) {
             return false;
@@ -477,7 +605,7 @@ impl<'a> Question<'a> {
             } else if from == INIT {
                 self.order.add(read, other)
             } else {
-                open.push(Either { read, from, other });
+                self.open.push(Either { read, from, other });
                 true
             };
             if !ok {
@@ -497,6 +625,40 @@ impl<'a> Question<'a> {
             }
         }
         true
+    }
+
+    /// Decides the rest: what has one answer only, then as it was seen, then, if that fails, with care.
+    fn decide(&mut self) -> bool {
+        let mark = self.order.trail.len();
+        let mut open = self.open.clone();
+        if !self.settle(&mut open) {
+            return false;
+        }
+        let settled = self.order.trail.len();
+        // As it was seen, as far as possible.
+        if open.iter().all(|either| {
+            let first = self.is_before(either);
+            self.put(either, first) || self.put(either, !first)
+        }) {
+            return true;
+        }
+        self.order.undo(settled);
+        if self.steps.len() <= CAREFUL && self.search(open) {
+            return true;
+        }
+        self.order.undo(mark);
+        false
+    }
+
+    /// Was the other store seen before the one that is read?
+    fn is_before(&self, either: &Either) -> bool {
+        self.steps[either.other].0.time < self.steps[either.from].0.time
+    }
+
+    /// Puts the other store before the one that is read, or behind the read.
+    fn put(&mut self, either: &Either, before: bool) -> bool {
+        let Either { read, from, other } = *either;
+        if before { self.order.add(other, from) } else { self.order.add(read, other) }
     }
 
     /// Drops what is decided, and decides what has one answer only.
@@ -528,20 +690,17 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Decides the rest, as it was seen where possible.
-    fn decide(&mut self, mut open: Vec<Either>) -> bool {
+    /// Tries both answers to everything that is open.
+    fn search(&mut self, mut open: Vec<Either>) -> bool {
         let Some(either) = open.pop() else { return true };
-        let Either { read, from, other } = either;
-        let time = |s: usize| self.steps[s].0.time;
-        let before = time(other) < time(from);
-        for choice in [before, !before] {
-            let saved = self.order.clone();
+        let first = self.is_before(&either);
+        for before in [first, !first] {
+            let mark = self.order.trail.len();
             let mut rest = open.clone();
-            let ok = if choice { self.order.add(other, from) } else { self.order.add(read, other) };
-            if ok && self.settle(&mut rest) && self.decide(rest) {
+            if self.put(&either, before) && self.settle(&mut rest) && self.search(rest) {
                 return true;
             }
-            self.order = saved;
+            self.order.undo(mark);
             self.dead_ends += 1;
             if self.dead_ends > MOST_CONFLICTS {
                 return false;

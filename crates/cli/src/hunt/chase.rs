@@ -1,18 +1,21 @@
 //! Prediction, trials, confirmation.
 
-use super::{Attempt, Exposure, Options, Place, Quarry, Seen};
+use super::{Again, Attempt, Exposure, Options, Place, Quarry, Seen};
 use crate::digest;
 use crate::error::Error;
-use fencepost_memory::axioms;
+use fencepost_memory::axioms::{self, Execution, Violation};
 use fencepost_predict::confirm::confirm;
 use fencepost_predict::critical::{Graph, Instance, Limits};
 use fencepost_predict::solve::Solver;
-use fencepost_trace::{Course, Cycle, FenceOrder, Method, Model, Severity};
+use fencepost_trace::{Course, Cycle, Event, FenceOrder, Method, Model, Severity, Trace};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How many courses of one cycle are followed.
-const COURSES: usize = 3;
+const COURSES: usize = 5;
+
+/// Of a witness with more events than this only the beginning is held against the axioms.
+const LONGEST: usize = 1_000;
 
 /// A hunt under way.
 pub struct Chase {
@@ -253,26 +256,15 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
     for (chased, again) in chased.zip(again) {
         let problem = match again {
             None => Some("its execution left no trace".to_owned()),
-            Some(again) => {
-                let point = |event: &fencepost_trace::Event| again.points[event.id.index() - 1];
-                let violation = axioms::Execution::from_trace(&again.trace)
-                    .and_then(|execution| axioms::consistent(&execution, model).map(|()| execution));
-                match violation {
-                    Err(violation) => Some(format!("its execution is not one of {model}: {violation}")),
-                    Ok(execution) if axioms::consistent(&execution, Model::Sc).is_ok() => {
-                        Some("its execution is sequentially consistent".to_owned())
+            Some(again) => match examine(&again, &chased.cycle, model) {
+                Ok(()) => {
+                    if let Some(witness) = &mut chased.witness {
+                        witness.digest = digest::of_trace(&again.trace);
                     }
-                    Ok(_) if confirm(&again.trace, &chased.cycle, point).is_none() => {
-                        Some("its execution does not repeat".to_owned())
-                    }
-                    Ok(_) => {
-                        if let Some(witness) = &mut chased.witness {
-                            witness.digest = digest::of_trace(&again.trace);
-                        }
-                        None
-                    }
+                    None
                 }
-            }
+                Err(problem) => Some(problem),
+            },
         };
         if let Some(problem) = problem {
             let labels: Vec<u32> = chased.cycle.labels().collect();
@@ -282,4 +274,33 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
         }
     }
     Ok(())
+}
+
+/// Is it an execution of the model, but not of sequential consistency, with the cycle in it?
+fn examine(again: &Again, cycle: &Cycle, model: Model) -> Result<(), String> {
+    let point = |event: &Event| again.points[event.id.index() - 1];
+    let Some(events) = confirm(&again.trace, cycle, point) else {
+        return Err("its execution does not repeat".to_owned());
+    };
+    // The models are closed under prefixes: of a long execution the part up to the end of the cycle is looked at.
+    let end = events.iter().map(|event| event.index()).max().unwrap_or(0);
+    let short = again.trace.events.len() <= LONGEST;
+    let trace = if short { again.trace.clone() } else { prefix(&again.trace, end) };
+    let wrong = |violation: Violation| format!("its execution is not one of {model}: {violation}");
+    let execution = Execution::from_trace(&trace).map_err(wrong)?;
+    axioms::consistent(&execution, model).map_err(wrong)?;
+    match axioms::consistent(&execution, Model::Sc) {
+        Ok(()) => Err("its execution is sequentially consistent".to_owned()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The first events of a trace.
+fn prefix(trace: &Trace, length: usize) -> Trace {
+    let mut trace = trace.clone();
+    trace.events.truncate(length);
+    for list in &mut trace.coherence {
+        list.stores.retain(|store| store.index() <= length);
+    }
+    trace
 }

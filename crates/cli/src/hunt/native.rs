@@ -40,6 +40,7 @@ pub fn native(program: &Program, options: &Options, screen: &mut Screen) -> Resu
         at: FxHashMap::default(),
         outputs: Vec::new(),
         failures: Vec::new(),
+        longest: 0,
     };
     super::run(&mut prey, options, screen)
 }
@@ -60,11 +61,15 @@ struct Prey<'a> {
     /// Fingerprints of what it prints and of how it fails without reordering.
     outputs: Vec<u64>,
     failures: Vec<u64>,
+    /// How many events the longest execution without reordering has.
+    longest: u64,
 }
 
 impl Prey<'_> {
     fn plan(&self, model: Model, strategy: StrategySpec) -> Plan {
-        let limits = Limits { max_steps: self.options.max_steps.unwrap_or(MAX_STEPS) };
+        // An execution that goes on for much longer than without reordering does not end.
+        let usual = if model == Model::Sc { MAX_STEPS } else { (20 * self.longest + 2_000).min(MAX_STEPS) };
+        let limits = Limits { max_steps: self.options.max_steps.unwrap_or(usual) };
         let buffer = if model == Model::Sc { None } else { self.options.buffer };
         Plan { model, buffer, strategy, limits }
     }
@@ -172,6 +177,7 @@ impl Quarry for Prey<'_> {
             seen.notes.push(format!("only {kept} of {all} executions fit the memory for traces: try fewer"));
         }
         for (_, trace, places) in &traces {
+            self.longest = self.longest.max(trace.events.len() as u64);
             let names = self.names(trace, places);
             seen.profiles.push(Profile::new(trace, |event| names[event.id.index() - 1]));
         }
