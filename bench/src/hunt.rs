@@ -47,8 +47,10 @@ pub fn measure() {
         return;
     };
     let directory = tempfile::tempdir().expect("a directory");
-    let programs: Vec<Program> =
-        PROGRAMS.iter().map(|(name, source, flags)| Program::new(&command, directory.path(), name, source, flags)).collect();
+    let programs: Vec<Program> = PROGRAMS
+        .iter()
+        .map(|(name, source, flags)| Program::new(&command, directory.path(), name, source, flags))
+        .collect();
     let hunts: Vec<Vec<Json>> = programs
         .iter()
         .map(|program| MODELS.iter().map(|model| program.hunt(&command, *model, &["--no-fences"])).collect())
@@ -165,7 +167,9 @@ fn average<'a>(cycles: impl Iterator<Item = &'a Json>) -> String {
 }
 
 fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
-    println!("Relaxer's table 1. Predicted: by its algorithm 1, length 4; ours: critical cycles of any length that the model can reorder.\n");
+    println!(
+        "Relaxer's table 1. Predicted: by its algorithm 1, length 4; ours: critical cycles of any length that the model can reorder.\n"
+    );
     println!(
         "| benchmark | LOC | phase 1 (s) | phase 2 per trial (ms) tso, pso, pslo | predicted, Relaxer | ours tso, pso, pslo | \
          confirmed tso, pso, pslo | bugs tso, pso, pslo | probability tso, pso, pslo |"
@@ -183,7 +187,8 @@ fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
             let seconds = hunt["seconds"].as_f64().unwrap_or(0.0);
             if trials == 0 { "-".to_owned() } else { format!("{:.2}", 1000.0 * seconds / trials as f64) }
         };
-        let harmful = |hunt: &Json| cycles(hunt).iter().filter(|cycle| cycle["outcome"] == "harmful").count().to_string();
+        let harmful =
+            |hunt: &Json| cycles(hunt).iter().filter(|cycle| cycle["outcome"] == "harmful").count().to_string();
         println!(
             "| {} | {} | {:.2} | {} | {} | {} | {} | {} | {} |",
             program.name,
@@ -201,11 +206,16 @@ fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
             count += 1;
         }
     }
-    println!("\nAverage probability over all {count} feasible cycles: {:.3} (asked: 0.95).\n", sum / f64::from(count.max(1)));
+    println!(
+        "\nAverage probability over all {count} feasible cycles: {:.3} (asked: 0.95).\n",
+        sum / f64::from(count.max(1))
+    );
 }
 
 fn orion_sizes(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
-    println!("Orion's table II. The graph is that of the execution with most edges. Exposed by its algorithm, 10 trials each, buffers of 16, 32 and 64.\n");
+    println!(
+        "Orion's table II. The graph is that of the execution with most edges. Exposed by its algorithm, 10 trials each, buffers of 16, 32 and 64.\n"
+    );
     println!(
         "| code | LOC | racy var | racy ins | dyn. accesses | edges | cycles, figure 4 | tso, pso | WB 16 tso, pso | WB 32 | WB 64 | Relaxer | ours |"
     );
@@ -250,13 +260,19 @@ fn orion_sizes(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
 }
 
 fn orion_probabilities(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
-    println!("Orion's table IV: the chance of exposing a cycle that is feasible, tso and pso together, by how long a thread waits (steps).\n");
+    println!(
+        "Orion's table IV: the chance of exposing a cycle that is feasible, tso and pso together, by how long a thread waits (steps).\n"
+    );
     println!("| code | length | SCV | 50 | 100 | 200 | 1000 | ours |");
     println!("|---|---|---|---|---|---|---|---|");
     for (program, hunts) in programs.iter().zip(hunts) {
         let waits = ["50", "100", "200", "1000"].map(|steps| {
             [Model::Tso, Model::Pso].map(|model| {
-                program.hunt(command, model, &["--no-fences", "--trials", "10", "--method", "orion", "--patience", steps])
+                program.hunt(
+                    command,
+                    model,
+                    &["--no-fences", "--trials", "10", "--method", "orion", "--patience", steps],
+                )
             })
         });
         let lengths: BTreeSet<u64> =
@@ -281,7 +297,9 @@ fn orion_probabilities(command: &Path, programs: &[Program], hunts: &[Vec<Json>]
 }
 
 fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
-    println!("Orion's table V, in seconds. Detection: all critical cycles of the length, under pslo, from {EXECUTIONS} executions; beside it Orion's search of its graphs.\n");
+    println!(
+        "Orion's table V, in seconds. Detection: all critical cycles of the length, under pslo, from {EXECUTIONS} executions; beside it Orion's search of its graphs.\n"
+    );
     println!("| code | profiling | graphs | length | detection | Orion's detection | exposure per trial |");
     println!("|---|---|---|---|---|---|---|");
     let mut total = Duration::ZERO;

@@ -216,8 +216,8 @@ impl<'a> Solver<'a> {
     }
 
     fn solve(&self, choice: &Choice, answers: &mut Answers) {
-        let Some(lanes) = self.lanes(choice) else { return };
-        let Some(question) = Question::new(self, &lanes, choice) else { return };
+        let Some((lanes, free)) = self.lanes(choice) else { return };
+        let Some(question) = Question::new(self, &lanes, choice, &free) else { return };
         // The last loads may read several things, and what becomes of the program depends on it.
         let free: Vec<usize> = (0..question.reads.len()).filter(|k| question.is_free(*k)).collect();
         let combinations: usize = free.iter().map(|k| question.reads[*k].1.len()).product();
@@ -230,7 +230,8 @@ impl<'a> Solver<'a> {
                 one.reads[*k].1 = vec![list[rest % list.len()]];
                 rest /= list.len();
             }
-            let reads: Vec<Option<Value>> = free.iter().map(|k| one.value(one.reads[*k].1[0])).collect();
+            let reads: Vec<Option<Value>> =
+                free.iter().map(|k| one.value(one.reads[*k].0, one.reads[*k].1[0])).collect();
             if values.contains(&reads) {
                 continue;
             }
@@ -247,15 +248,17 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What each thread does: everything up to its last access of the cycle, and what that reads from.
-    fn lanes(&self, choice: &Choice) -> Option<Vec<Lane>> {
+    /// What each thread does: everything up to its last access of the cycle, and what that reads from. Also which loads may read anything: the last
+    /// accesses of the cycle, unless a thread has to go on behind them, as it did with the value that it read.
+    fn lanes(&self, choice: &Choice) -> Option<(Vec<Lane>, Vec<(u32, u32)>)> {
         let threads = self.profiles.iter().map(|profile| profile.threads.len()).max()?;
         let mut lanes = vec![Lane { profile: u32::MAX, end: 0, checked: 0 }; threads];
         for (profile, thread, _, j) in choice {
             lanes[*thread as usize] = Lane { profile: *profile, end: *j as usize + 1, checked: 0 };
         }
-        // The last accesses of the cycle read what the cycle says.
-        let free: Vec<(u32, u32)> = choice.iter().map(|(_, t, _, j)| (*t, *j)).collect();
+        let reads = |p: u32, t: u32, j: u32| self.profiles[p as usize].threads[t as usize][j as usize].kind.reads;
+        let last = choice.iter().filter(|(p, t, _, j)| reads(*p, *t, *j)).map(|(_, t, _, j)| (*t, *j));
+        let mut free: Vec<(u32, u32)> = last.collect();
         while let Some(t) = lanes.iter().position(|lane| lane.checked < lane.end) {
             let lane = lanes[t];
             let i = lane.checked;
@@ -264,21 +267,6 @@ impl<'a> Solver<'a> {
             let Some((u, k)) = item.from else { continue };
             if free.contains(&(t as u32, i as u32)) {
                 continue;
-            }
-            // What lies behind the cycle cannot be read; perhaps the same value comes from elsewhere.
-            let fixed = choice.iter().find(|(_, thread, ..)| *thread == u);
-            if fixed.is_some_and(|(profile, _, _, j)| *profile == lane.profile && k > *j) {
-                if self.initial.get(&item.at) == Some(&item.read) {
-                    continue;
-                }
-                let same = |s: &Item| s.kind.writes && s.at == item.at && s.written == item.read;
-                let elsewhere = lanes.iter().enumerate().any(|(v, other)| {
-                    other.end > 0 && self.profiles[other.profile as usize].threads[v][..other.end].iter().any(same)
-                });
-                if elsewhere {
-                    continue;
-                }
-                return None;
             }
             let other = lanes[u as usize];
             let needed = if other.profile == u32::MAX || other.profile == lane.profile {
@@ -289,14 +277,30 @@ impl<'a> Solver<'a> {
                 let same = |s: &Item| s.kind.writes && s.at == item.at && s.written == written;
                 theirs.iter().position(same)? + 1
             };
+            // What lies behind a load that reads something else now may never happen; perhaps the same value comes from elsewhere.
+            if let Some(at) = free.iter().position(|(thread, j)| *thread == u && needed > *j as usize + 1) {
+                if self.comes_from_elsewhere(&lanes, &item) {
+                    continue;
+                }
+                let (_, j) = free.remove(at);
+                lanes[u as usize].checked = lanes[u as usize].checked.min(j as usize);
+            }
             let other = &mut lanes[u as usize];
             if other.profile == u32::MAX {
                 other.profile = lane.profile;
             }
             other.end = other.end.max(needed);
         }
-        // A thread that takes part in the cycle must not go beyond it.
-        choice.iter().all(|(_, t, _, j)| lanes[*t as usize].end == *j as usize + 1).then_some(lanes)
+        Some((lanes, free))
+    }
+
+    /// Is the value that a read needs there in the beginning, or written by what is in the lanes already?
+    fn comes_from_elsewhere(&self, lanes: &[Lane], item: &Item) -> bool {
+        let same = |s: &Item| s.kind.writes && s.at == item.at && s.written == item.read;
+        self.initial.get(&item.at) == Some(&item.read)
+            || lanes.iter().enumerate().any(|(t, lane)| {
+                lane.end > 0 && self.profiles[lane.profile as usize].threads[t][..lane.end].iter().any(same)
+            })
     }
 }
 
@@ -399,7 +403,7 @@ struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    fn new(solver: &'a Solver<'_>, lanes: &[Lane], choice: &Choice) -> Option<Question<'a>> {
+    fn new(solver: &'a Solver<'_>, lanes: &[Lane], choice: &Choice, free: &[(u32, u32)]) -> Option<Question<'a>> {
         let mut steps = Vec::new();
         let mut start = vec![0; lanes.len()];
         for (t, lane) in lanes.iter().enumerate() {
@@ -427,7 +431,7 @@ impl<'a> Question<'a> {
             reads: Vec::new(),
             from: vec![INIT; steps.len()],
             conflicts,
-            free: choice.iter().map(|(_, t, _, j)| at(*t, *j)).collect(),
+            free: free.iter().map(|(t, j)| at(*t, *j)).collect(),
             open: Vec::new(),
             dead_ends: 0,
             initial: &solver.initial,
@@ -537,9 +541,12 @@ impl<'a> Question<'a> {
         self.free.contains(&self.reads[k].0)
     }
 
-    /// What a store leaves; `None` if it is not known.
-    fn value(&self, store: usize) -> Option<Value> {
-        (store != INIT).then(|| self.steps[store].0.written)
+    /// What a read gets from a store; `None` if it is not known.
+    fn value(&self, read: usize, store: usize) -> Option<Value> {
+        match store {
+            INIT => self.initial.get(&self.steps[read].0.at).copied(),
+            store => Some(self.steps[store].0.written),
+        }
     }
 
     /// Looks for an order.

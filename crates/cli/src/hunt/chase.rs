@@ -4,6 +4,7 @@ use super::{Again, Attempt, Exposure, Options, Place, Quarry, Seen};
 use crate::digest;
 use crate::error::Error;
 use fencepost_memory::axioms::{self, Execution, Violation};
+use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_predict::critical::{Graph, Instance, Limits};
 use fencepost_predict::solve::Solver;
@@ -13,6 +14,16 @@ use std::time::{Duration, Instant};
 
 /// How many courses of one cycle are followed.
 const COURSES: usize = 5;
+/// So many that work are enough, and if one does, so many that do not.
+const GOOD: usize = 5;
+const FAILED: usize = 3;
+/// How often courses are solved for, each time with what was learned.
+const STAGES: usize = 3;
+/// How many trials a published strategy has at a time before it is asked what was learned, and how often.
+const FEW: u64 = 2;
+const REPEATS: usize = 6;
+/// From how many violations is learned.
+const LESSONS: usize = 200;
 
 /// Of a witness with more events than this only the beginning is held against the axioms.
 const LONGEST: usize = 1_000;
@@ -119,21 +130,16 @@ pub fn chase(
     }
     let (executions, blocked) = (seen.executions, seen.blocked);
     let mut chase = Chase { seen, cycles, complete: found.complete, executions, blocked, prediction };
-    let courses = match options.ways.solve {
-        true => solve(&chase, options),
-        false => vec![Vec::new(); chase.cycles.len()],
-    };
-    trials(quarry, options, fences, deadline, &mut chase, courses)?;
+    trials(quarry, options, fences, deadline, &mut chase)?;
     Ok(chase)
 }
 
-/// Courses for every cycle.
-fn solve(chase: &Chase, options: &Options) -> Vec<Vec<Course>> {
-    let solver = Solver::new(&chase.seen.profiles, options.model);
-    let share = chase.cycles.len().div_ceil(options.jobs.max(1)).max(1);
+/// Courses for these cycles, from these executions.
+fn solve(profiles: &[Profile], cycles: &[&Chased], options: &Options) -> Vec<Vec<Course>> {
+    let solver = Solver::new(profiles, options.model);
+    let share = cycles.len().div_ceil(options.jobs.max(1)).max(1);
     std::thread::scope(|scope| {
-        let parts: Vec<_> = chase
-            .cycles
+        let parts: Vec<_> = cycles
             .chunks(share)
             .map(|part| {
                 let solver = &solver;
@@ -146,59 +152,74 @@ fn solve(chase: &Chase, options: &Options) -> Vec<Vec<Course>> {
     })
 }
 
-/// The trials: each course once, then those that worked; where none did, the two published strategies.
+/// The trials. Each cycle has courses, and each course is tried once, until a few have worked; then those share what is left of the trials. Where
+/// none works, what was learned from the violations of other cycles may give new courses: threads that have read what they never read without
+/// reordering do new things. Where still none works, the two published strategies have a few trials; if one of them is successful, its execution
+/// gives a course for the rest.
 fn trials(
     quarry: &mut impl Quarry,
     options: &Options,
     fences: &[(Place, FenceOrder)],
     deadline: Option<Instant>,
     chase: &mut Chase,
-    courses: Vec<Vec<Course>>,
 ) -> Result<(), Error> {
     let mut round = Round { quarry, fences, deadline, number: 0 };
-    // By cycle and method, with how many trials.
-    let mut first: Vec<(usize, Method)> = Vec::new();
-    for (i, courses) in courses.into_iter().enumerate() {
-        let most = options.trials.min(COURSES as u64) as usize;
-        first.extend(courses.into_iter().take(most).map(|course| (i, Method::Course(course))));
+    let mut good: Vec<Vec<Course>> = vec![Vec::new(); chase.cycles.len()];
+    let mut learned: Vec<Profile> = Vec::new();
+    if options.ways.solve {
+        for stage in 0..STAGES {
+            let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+            let profiles = if stage == 0 { &chase.seen.profiles } else { &learned };
+            if open.is_empty() || profiles.is_empty() {
+                break;
+            }
+            let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
+            let courses = solve(profiles, &cycles, options);
+            round.probe(chase, options, &open, courses, &mut good)?;
+            learned = round.learn(chase, &chase.seen.profiles)?;
+        }
     }
-    let good = round.run(chase, &first, 1, "course")?;
-    // What is left of the trials is divided among the courses that worked.
+    // A few trials of each published strategy at a time; what they expose gives a course for the rest.
+    for _ in 0..if options.ways.solve { REPEATS } else { 0 } {
+        let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
+        for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
+            let left = options.trials.saturating_sub(chase.cycles[i].trials);
+            let ways = [
+                options.ways.relaxer.map(|bias| ("relaxer", Method::Biased(bias))),
+                options.ways.orion.map(|exact| ("orion", Method::Exact(exact))),
+            ];
+            let ways: Vec<_> = ways.into_iter().flatten().collect();
+            let share = (left / ways.len().max(1) as u64).min(FEW);
+            for (name, method) in ways {
+                work.entry((share, name)).or_default().push((i, method));
+            }
+        }
+        round.work(chase, work)?;
+        let open: Vec<usize> =
+            (0..good.len()).filter(|i| good[*i].is_empty() && chase.cycles[*i].witness.is_some()).collect();
+        if !open.is_empty() {
+            let learned = round.learn(chase, &chase.seen.profiles)?;
+            let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
+            let courses = solve(&learned, &cycles, options);
+            round.probe(chase, options, &open, courses, &mut good)?;
+        }
+    }
+    // What is left is divided among the courses that worked, or among the strategies.
     let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
-    let mut worked: Vec<Vec<usize>> = vec![Vec::new(); chase.cycles.len()];
-    good.into_iter().for_each(|attempt| worked[first[attempt].0].push(attempt));
-    for (i, attempts) in worked.iter().enumerate() {
-        let left = options.trials.saturating_sub(chase.cycles[i].trials);
-        if left == 0 {
-            continue;
+    for (i, courses) in good.into_iter().enumerate() {
+        let mut ways: Vec<(&'static str, Method)> =
+            courses.into_iter().map(|course| ("course", Method::Course(course))).collect();
+        if ways.is_empty() {
+            ways.extend(options.ways.relaxer.map(|bias| ("relaxer", Method::Biased(bias))));
+            ways.extend(options.ways.orion.map(|exact| ("orion", Method::Exact(exact))));
         }
-        let mut add = |trials: u64, name: &'static str, method: Method| {
-            if trials > 0 {
-                work.entry((trials, name)).or_default().push((i, method));
-            }
-        };
-        if attempts.is_empty() {
-            match (options.ways.relaxer, options.ways.orion) {
-                (Some(bias), Some(exact)) => {
-                    add(left / 2, "relaxer", Method::Biased(bias));
-                    add(left - left / 2, "orion", Method::Exact(exact));
-                }
-                (Some(bias), None) => add(left, "relaxer", Method::Biased(bias)),
-                (None, Some(exact)) => add(left, "orion", Method::Exact(exact)),
-                (None, None) => {}
-            }
-        } else {
-            for (k, attempt) in attempts.iter().enumerate() {
-                let n = attempts.len() as u64;
-                let share = left / n + u64::from((k as u64) < left % n);
-                add(share, "course", first[*attempt].1.clone());
-            }
+        let (left, n) = (options.trials.saturating_sub(chase.cycles[i].trials), ways.len() as u64);
+        for (k, (name, method)) in ways.into_iter().enumerate() {
+            let share = left / n + u64::from((k as u64) < left % n);
+            work.entry((share, name)).or_default().push((i, method));
         }
     }
-    for ((trials, name), attempts) in work {
-        round.run(chase, &attempts, trials, name)?;
-    }
-    Ok(())
+    round.work(chase, work)
 }
 
 struct Round<'a, Q> {
@@ -209,6 +230,66 @@ struct Round<'a, Q> {
 }
 
 impl<Q: Quarry> Round<'_, Q> {
+    /// Tries the courses of some cycles, each once, until a few have worked or some have failed.
+    fn probe(
+        &mut self,
+        chase: &mut Chase,
+        options: &Options,
+        cycles: &[usize],
+        courses: Vec<Vec<Course>>,
+        good: &mut [Vec<Course>],
+    ) -> Result<(), Error> {
+        for k in 0..COURSES {
+            let mut attempts: Vec<(usize, Method)> = Vec::new();
+            for (i, courses) in cycles.iter().zip(&courses) {
+                let failed = k.saturating_sub(good[*i].len());
+                let enough = !good[*i].is_empty() && (good[*i].len() >= GOOD || failed >= FAILED);
+                if let (Some(course), false) = (courses.get(k), enough || chase.cycles[*i].trials >= options.trials) {
+                    attempts.push((*i, Method::Course(course.clone())));
+                }
+            }
+            for attempt in self.run(chase, &attempts, 1, "course")? {
+                let (i, method) = &attempts[attempt];
+                if let Method::Course(course) = method {
+                    good[*i].push(course.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The executions of violations, with those without reordering behind them.
+    fn learn(&mut self, chase: &Chase, seen: &[Profile]) -> Result<Vec<Profile>, Error> {
+        // The newest lessons first: those of the strategies.
+        let mut chased: Vec<&Chased> = chase.cycles.iter().filter(|chased| chased.witness.is_some()).collect();
+        chased.sort_by_key(|chased| chased.method == Some("course"));
+        let witnesses = chased.into_iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure));
+        let exposures: Vec<&Exposure> = witnesses.take(LESSONS).collect();
+        if exposures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let again = self.quarry.again(&exposures, self.fences)?;
+        let short = again.into_iter().flatten().filter(|again| again.trace.events.len() <= LONGEST);
+        let mut profiles: Vec<Profile> =
+            short.map(|again| Profile::new(&again.trace, |event| again.names[event.id.index() - 1])).collect();
+        profiles.extend(seen.iter().cloned());
+        Ok(profiles)
+    }
+
+    /// Many attempts, by how often each is made and by what.
+    fn work(
+        &mut self,
+        chase: &mut Chase,
+        work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>>,
+    ) -> Result<(), Error> {
+        for ((trials, name), attempts) in work {
+            if trials > 0 {
+                self.run(chase, &attempts, trials, name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes attempts, each so often. Those that were successful.
     fn run(
         &mut self,
@@ -251,7 +332,7 @@ impl<Q: Quarry> Round<'_, Q> {
 pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Result<(), Error> {
     let exposures: Vec<&Exposure> =
         chase.cycles.iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure)).collect();
-    let again = quarry.again(&exposures)?;
+    let again = quarry.again(&exposures, &[])?;
     let chased = chase.cycles.iter_mut().filter(|chased| chased.witness.is_some());
     for (chased, again) in chased.zip(again) {
         let problem = match again {
@@ -278,7 +359,7 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
 
 /// Is it an execution of the model, but not of sequential consistency, with the cycle in it?
 fn examine(again: &Again, cycle: &Cycle, model: Model) -> Result<(), String> {
-    let point = |event: &Event| again.points[event.id.index() - 1];
+    let point = |event: &Event| again.names[event.id.index() - 1].0;
     let Some(events) = confirm(&again.trace, cycle, point) else {
         return Err("its execution does not repeat".to_owned());
     };

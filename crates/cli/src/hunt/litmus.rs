@@ -281,12 +281,13 @@ impl Quarry for Prey<'_> {
         Ok((blocked, exposures))
     }
 
-    fn again(&mut self, exposures: &[&Exposure]) -> Result<Vec<Option<Again>>, Error> {
+    fn again(&mut self, exposures: &[&Exposure], fences: &[(Place, FenceOrder)]) -> Result<Vec<Option<Again>>, Error> {
+        let extra = self.extra(fences);
         let mut again = Vec::new();
         for exposure in exposures {
-            let ran = self.execute(self.options.model, &mut Follow::new(&exposure.choices), &[]);
-            let points = self.names(&ran).into_iter().map(|(point, _)| point).collect();
-            again.push(Some(Again { trace: ran.trace, points }));
+            let ran = self.execute(self.options.model, &mut Follow::new(&exposure.choices), &extra);
+            let names = self.names(&ran);
+            again.push(Some(Again { trace: ran.trace, names }));
         }
         Ok(again)
     }

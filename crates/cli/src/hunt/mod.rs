@@ -104,10 +104,10 @@ pub struct Seen {
     pub notes: Vec<String>,
 }
 
-/// An execution that was run again: its trace, and for each event its program point.
+/// An execution that was run again: its trace, and for each event its program point and its spot.
 pub struct Again {
     pub trace: Trace,
-    pub points: Vec<u32>,
+    pub names: Vec<(u32, u32)>,
 }
 
 /// A program that is hunted.
@@ -124,8 +124,8 @@ pub trait Quarry {
         fences: &[(Place, FenceOrder)],
     ) -> Result<(u64, Vec<Exposure>), Error>;
 
-    /// Runs executions again; one that left no trace is `None`.
-    fn again(&mut self, exposures: &[&Exposure]) -> Result<Vec<Option<Again>>, Error>;
+    /// Runs executions again, with these fences in force; one that left no trace is `None`.
+    fn again(&mut self, exposures: &[&Exposure], fences: &[(Place, FenceOrder)]) -> Result<Vec<Option<Again>>, Error>;
 
     /// The program points met so far.
     fn points(&self) -> &[PointName];

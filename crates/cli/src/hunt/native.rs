@@ -222,7 +222,7 @@ impl Quarry for Prey<'_> {
         Ok((cut_off, exposures))
     }
 
-    fn again(&mut self, exposures: &[&Exposure]) -> Result<Vec<Option<Again>>, Error> {
+    fn again(&mut self, exposures: &[&Exposure], fences: &[(Place, FenceOrder)]) -> Result<Vec<Option<Again>>, Error> {
         let attempts: Vec<Attempt> = exposures
             .iter()
             .map(|exposure| Attempt {
@@ -234,14 +234,14 @@ impl Quarry for Prey<'_> {
         for (first, tasks) in self.pieces(&attempts) {
             let mut results = Results::default();
             let count = tasks.len() as u64;
-            self.follow(tasks, 1, self.options.seed, &[], count, true, &mut results)?;
+            self.follow(tasks, 1, self.options.seed, fences, count, true, &mut results)?;
             for record in results.traces {
                 if let Record::Trace { execution, mut trace, places } = record {
-                    let points = self.names(&trace, &places).into_iter().map(|(point, _)| point).collect();
+                    let names = self.names(&trace, &places);
                     self.words.fill(&mut trace, &places);
                     let index = first + execution as usize;
                     exposures[index].failures.iter().for_each(|failure| ended_by(&mut trace, *failure));
-                    again[index] = Some(Again { trace, points });
+                    again[index] = Some(Again { trace, names });
                 }
             }
         }
