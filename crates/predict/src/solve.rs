@@ -45,6 +45,9 @@ pub struct Solver<'a> {
     initial: FxHashMap<Location, Value>,
 }
 
+/// A step, as thread and position.
+type Position = (u32, u32);
+
 /// Courses that were found, each with what the last loads of the cycle read in it.
 #[derive(Default)]
 struct Answers {
@@ -250,7 +253,7 @@ impl<'a> Solver<'a> {
 
     /// What each thread does: everything up to its last access of the cycle, and what that reads from. Also which loads may read anything: the last
     /// accesses of the cycle, unless a thread has to go on behind them, as it did with the value that it read.
-    fn lanes(&self, choice: &Choice) -> Option<(Vec<Lane>, Vec<(u32, u32)>)> {
+    fn lanes(&self, choice: &Choice) -> Option<(Vec<Lane>, Vec<Position>)> {
         let threads = self.profiles.iter().map(|profile| profile.threads.len()).max()?;
         let mut lanes = vec![Lane { profile: u32::MAX, end: 0, checked: 0 }; threads];
         for (profile, thread, _, j) in choice {
@@ -258,7 +261,7 @@ impl<'a> Solver<'a> {
         }
         let reads = |p: u32, t: u32, j: u32| self.profiles[p as usize].threads[t as usize][j as usize].kind.reads;
         let last = choice.iter().filter(|(p, t, _, j)| reads(*p, *t, *j)).map(|(_, t, _, j)| (*t, *j));
-        let mut free: Vec<(u32, u32)> = last.collect();
+        let mut free: Vec<Position> = last.collect();
         while let Some(t) = lanes.iter().position(|lane| lane.checked < lane.end) {
             let lane = lanes[t];
             let i = lane.checked;

@@ -34,9 +34,7 @@ impl Cycle {
     pub fn canonical(mut self) -> Cycle {
         let n = self.segments.len();
         let turn = |by: usize| (0..n).map(move |i| (i + by) % n);
-        let best = (0..n).min_by(|a, b| {
-            turn(*a).map(|i| self.segments[i]).cmp(turn(*b).map(|i| self.segments[i]))
-        });
+        let best = (0..n).min_by(|a, b| turn(*a).map(|i| self.segments[i]).cmp(turn(*b).map(|i| self.segments[i])));
         self.segments.rotate_left(best.unwrap_or(0));
         self
     }

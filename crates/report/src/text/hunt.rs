@@ -101,10 +101,14 @@ fn conclusion(report: &HuntReport, look: Look) -> String {
             "this program has {} of sequential consistency on {name}: none could be brought about",
             counted(total as u64, "possible violation")
         ),
-        (_, real) => format!(
-            "this program has {} of sequential consistency on {name}: {real} {} real, {harmful} of them {} it",
+        (_, 1) => format!(
+            "this program has {} of sequential consistency on {name}: 1 is real, and it {}",
             counted(total as u64, "possible violation"),
-            if real == 1 { "is" } else { "are" },
+            if harmful == 1 { "breaks the program" } else { "does no harm" },
+        ),
+        (_, real) => format!(
+            "this program has {} of sequential consistency on {name}: {real} are real, {harmful} of them {} it",
+            counted(total as u64, "possible violation"),
             if harmful == 1 { "breaks" } else { "break" },
         ),
     };
