@@ -9,7 +9,7 @@ use fencepost_native::host::{Campaign, run_campaign};
 use fencepost_predict::critical::{Graph, Limits};
 use fencepost_predict::orion::{RaceGraph, possible};
 use fencepost_predict::{Profile, relaxer};
-use fencepost_trace::{Cycle, Event, EventKind, Model};
+use fencepost_trace::{Cycle, Event, EventKind, Model, Sampling, Scheduler};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ impl Program {
     fn profile(&mut self) {
         let runtime = runtime_directory().expect("the runtime can be unpacked").join(NAME);
         let mut campaign = Campaign::new(&self.executable, runtime, Model::Sc, EXECUTIONS);
-        campaign.request.answers = Answers::Random { seed: 1 };
+        campaign.request.answers = Answers::Random { seed: 1, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.keep_traces = true;
         campaign.request.max_steps = 100_000;
         let start = Instant::now();

@@ -1,28 +1,38 @@
 //! `cargo run --release -p fencepost-bench -- WHAT`: one table for each WHAT, or all of them.
 
+mod costs;
 mod counting;
 mod explore;
+mod gallery;
 mod hunt;
 mod litmus;
 mod machine;
 mod native;
 mod shapes;
+mod strategies;
 
 use std::process::ExitCode;
 
 /// A measurement: its name, what it shows, and how to take it.
 type Measurement = (&'static str, &'static str, fn());
 
-const MEASUREMENTS: [Measurement; 5] = [
+const MEASUREMENTS: &[Measurement] = &[
     ("litmus", "litmus tests per second and model, beside herd7", litmus::measure),
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
+    ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
+    ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
+    ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
 ];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|first| first == costs::ALONE) {
+        costs::measure_alone(&wanted[1..]);
+        return ExitCode::SUCCESS;
+    }
     let known = |name: &String| MEASUREMENTS.iter().any(|(n, _, _)| n == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
         eprintln!("no measurement '{unknown}'; there are:");

@@ -121,13 +121,7 @@ impl Bench {
     }
 
     fn compile_file(&self, source: &Path, name: &str, flags: &[&str]) -> PathBuf {
-        let program = self.directory.join(format!("{name}.out"));
-        let compiler = if source.extension().is_some_and(|e| e == "cpp") { "g++" } else { "gcc" };
-        let mut command = Command::new(compiler);
-        command.args(["-O1", "-pthread"]).args(flags).arg(source).arg("-o").arg(&program);
-        let status = command.status().unwrap_or_else(|error| panic!("{compiler} does not start: {error}"));
-        assert!(status.success(), "{compiler} does not compile {}", source.display());
-        program
+        compile(&self.directory, source, name, flags)
     }
 
     /// Executions per second, starting the program included.
@@ -147,12 +141,24 @@ impl Bench {
     fn campaign(&self, program: &Path, model: Model, restart: Restart, executions: u64) -> f64 {
         let mut campaign = Campaign::new(program, &self.runtime, model, executions);
         campaign.request.restart = restart;
+        campaign.checked = false;
         let before = children_seconds();
         let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         assert_eq!(results.executions, executions, "{}", program.display());
         assert!(results.found.is_empty(), "{}: {:?}", program.display(), results.found[0].report);
         children_seconds() - before
     }
+}
+
+/// Compiles a program.
+pub fn compile(directory: &Path, source: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = directory.join(format!("{name}.out"));
+    let compiler = if source.extension().is_some_and(|e| e == "cpp") { "g++" } else { "gcc" };
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-pthread"]).args(flags).arg(source).arg("-o").arg(&program);
+    let status = command.status().unwrap_or_else(|error| panic!("{compiler} does not start: {error}"));
+    assert!(status.success(), "{compiler} does not compile {}", source.display());
+    program
 }
 
 /// The time of a process from start to end, on average over a measurement.
@@ -168,7 +174,7 @@ fn seconds_per_run(program: &Path) -> f64 {
 }
 
 /// The processor time of all processes that were started from here and have ended.
-fn children_seconds() -> f64 {
+pub fn children_seconds() -> f64 {
     // SAFETY: the structure is plain data, which the call fills in.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -184,7 +190,7 @@ fn verdict(holds: bool) -> &'static str {
 }
 
 /// This process and all that it starts run on the core that it is on now.
-fn stay_on_one_core() -> bool {
+pub fn stay_on_one_core() -> bool {
     // SAFETY: a set of cores is plain data, and all zeros is the empty one; the calls read and write nothing else.
     unsafe {
         let core = libc::sched_getcpu();

@@ -9,7 +9,8 @@ use crate::limits::LITMUS_LIMITS;
 use crate::screen;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
-use fencepost_trace::{Limits, Model};
+use fencepost_mailbox::Volatile;
+use fencepost_trace::{Limits, Model, Sampling, Scheduler};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -110,12 +111,66 @@ pub struct CampaignArgs {
     /// Do not stop at the first finding
     #[arg(long)]
     pub keep_going: bool,
-    /// Where findings and their executions are written, if there are any
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (any outcome that it does not have when
+    /// each operation takes effect at once is a spec-violation)
+    #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
+    pub spec: Option<Spec>,
+    /// Where the report (run.json), findings and their executions are written; those of an earlier run there are removed
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
+    /// What volatile accesses of a native program are under c11: relaxed (atomics), acqrel (acquire and release atomics),
+    /// plain [default: relaxed]
+    #[arg(long, value_name = "WHAT", value_parser = volatile)]
+    pub volatile: Option<Volatile>,
+    /// Findings in a native program that are not to be reported: a file of rules as ThreadSanitizer's (race:PATTERN,
+    /// race_top:, deadlock:, called_from_lib:)
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
+}
+
+impl CampaignArgs {
+    /// Complains about options that a litmus test has no use for.
+    pub fn for_litmus(&self) -> Result<(), Error> {
+        let option = match (&self.volatile, &self.suppressions, &self.spec) {
+            (Some(_), _, _) => "--volatile",
+            (_, Some(_), _) => "--suppressions",
+            (_, _, Some(_)) => "--spec",
+            _ => return Ok(()),
+        };
+        Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", self.target.display())))
+    }
+}
+
+/// How choices are drawn.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SamplingArgs {
+    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with priorities that
+    /// change at a few points), pos (operations with priorities)
+    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy")]
+    pub strategy: Scheduler,
+    /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
+    #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]
+    pub depth: Option<u32>,
+    /// Prefer what is old in so many of 100 choices: loads read old stores, stores stay in their buffers [default: it varies]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Strategy")]
+    pub stale: Option<u32>,
+}
+
+impl SamplingArgs {
+    /// As a value.
+    pub fn sampling(&self) -> Sampling {
+        let usual = Sampling::with(self.strategy);
+        Sampling { depth: self.depth.unwrap_or(usual.depth), stale: self.stale, ..usual }
+    }
+}
+
+/// What a program's observations are held against.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spec {
+    Atomic,
 }
 
 /// The models of `litmus`.
@@ -142,9 +197,28 @@ impl FromStr for ModelList {
     }
 }
 
+/// What a volatile access is.
+fn volatile(text: &str) -> Result<Volatile, String> {
+    match text {
+        "relaxed" => Ok(Volatile::Relaxed),
+        "acqrel" => Ok(Volatile::AcqRel),
+        "plain" => Ok(Volatile::Plain),
+        _ => Err("expected relaxed, acqrel or plain".to_owned()),
+    }
+}
+
 /// A number of things to do.
 pub fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number, 1 or more".to_owned())
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    let fits = |n: &u32| (1..=Sampling::MOST_DEPTH).contains(n);
+    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a number from 1 to {}", Sampling::MOST_DEPTH))
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
 /// `30s`, `5m`, `1h`, `250ms`; a number alone is seconds.

@@ -7,17 +7,17 @@
 use crate::limits::Budget;
 use crate::subject::Subject;
 use crate::tally::{Collector, Stop, Tally, Watch};
-use fencepost_explore::execute;
+use fencepost_engine::Sampler;
+use fencepost_explore::execute_noting;
 use fencepost_explore::graph::ExploreError;
-use fencepost_explore::random::seed_of;
-use fencepost_trace::{Plan, StrategySpec};
+use fencepost_trace::{BLOCK, Coverage, Plan, Sampling, StrategySpec};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 /// How many executions a worker takes at a time.
-const PIECE: u64 = 64;
+const PIECE: u64 = BLOCK;
 
 /// The pieces that are done.
 #[derive(Default)]
@@ -59,8 +59,11 @@ impl Progress {
     }
 }
 
+/// The seed of a campaign, and how its choices are drawn.
+type Draw = (u64, Sampling);
+
 /// Runs a campaign.
-pub fn random(subject: &Subject, watch: Watch, seed: u64, budget: Budget, jobs: usize) -> Result<Tally, ExploreError> {
+pub fn random(subject: &Subject, watch: Watch, draw: Draw, budget: Budget, jobs: usize) -> Result<Tally, ExploreError> {
     let next = AtomicU64::new(0);
     let over = AtomicBool::new(false);
     let progress = Mutex::new(Progress::default());
@@ -70,7 +73,7 @@ pub fn random(subject: &Subject, watch: Watch, seed: u64, budget: Budget, jobs: 
             if number.saturating_mul(PIECE) >= budget.executions() {
                 break;
             }
-            let piece = run_piece(subject, watch, seed, budget, number);
+            let piece = run_piece(subject, watch, draw, budget, number);
             let mut progress = progress.lock().expect("no worker panics while it holds the progress");
             if progress.add(number, piece) {
                 over.store(true, Ordering::Relaxed);
@@ -90,22 +93,29 @@ pub fn random(subject: &Subject, watch: Watch, seed: u64, budget: Budget, jobs: 
     }
 }
 
-fn run_piece(subject: &Subject, watch: Watch, seed: u64, budget: Budget, number: u64) -> Result<Piece, ExploreError> {
+fn run_piece(subject: &Subject, watch: Watch, draw: Draw, budget: Budget, number: u64) -> Result<Piece, ExploreError> {
     let from = number * PIECE;
     let to = from.saturating_add(PIECE).min(budget.executions());
     let mut collector = Collector::part(subject, watch, budget.of_time_only(), from);
     let mut program = subject.test.program();
+    let coverage = Coverage::new();
+    let mut last = to == budget.executions();
     for execution in from..to {
         if budget.time_is_up() {
-            return Ok(Piece { tally: collector.tally, last: true });
+            last = true;
+            break;
         }
-        let strategy = StrategySpec::Random { seed: seed_of(seed, execution) };
+        let (seed, sampling) = Sampler::plan(draw.0, &draw.1, execution, &coverage);
+        let strategy = StrategySpec::Random { seed, sampling };
         let plan = Plan { model: watch.model, buffer: watch.buffer, strategy, limits: watch.limits };
-        let executed = execute(&mut program, &plan)?;
+        let executed = execute_noting(&mut program, &plan, Some(&coverage))?;
+        coverage.end(executed.steps);
         let flow = collector.machine(&program, &executed);
         if flow.is_break() && watch.stop != Stop::Never {
-            return Ok(Piece { tally: collector.tally, last: true });
+            last = true;
+            break;
         }
     }
-    Ok(Piece { tally: collector.tally, last: to == budget.executions() })
+    collector.tally.pairs.extend(coverage.pairs());
+    Ok(Piece { tally: collector.tally, last })
 }

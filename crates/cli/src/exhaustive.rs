@@ -10,7 +10,7 @@ use crate::limits::{Budget, LITMUS_LIMITS};
 use crate::subject::Subject;
 use crate::tally::{Collector, Stop, Tally, Watch};
 use fencepost_explore::enumerate::enumerate;
-use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Stuck, Visitor, explore_parallel};
+use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, Limits, Model, ThreadId};
@@ -160,7 +160,9 @@ fn one_worker(subject: &Subject, watch: Watch, budget: Budget) -> Result<Tally, 
 /// What the explorer is to do.
 pub fn options(watch: Watch) -> Options {
     let max_events = usize::try_from(watch.limits.max_steps).unwrap_or(usize::MAX);
-    Options { max_events, ..Options::new(watch.model) }
+    // Whoever wants to hear of everything hears of all races, not of the first in each execution.
+    let races = if watch.stop == Stop::Never { Races::All } else { Races::End };
+    Options { max_events, races, ..Options::new(watch.model) }
 }
 
 /// Ends when so many different findings are there.
@@ -190,6 +192,10 @@ impl Visitor<LitmusProgram> for UntilKnown<'_> {
     }
     fn race(&mut self, program: &LitmusProgram, graph: &Graph, first: Node, second: Node) -> Flow {
         let flow = Visitor::race(&mut self.collector, program, graph, first, second);
+        self.unless_done(flow)
+    }
+    fn races(&mut self, program: &LitmusProgram, graph: &Graph, pairs: &[(Node, Node)]) -> Flow {
+        let flow = self.collector.races(program, graph, pairs);
         self.unless_done(flow)
     }
 }

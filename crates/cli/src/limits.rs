@@ -47,6 +47,11 @@ impl Budget {
         executions.is_multiple_of(64) && self.time_is_up()
     }
 
+    /// How much time is left, if it is limited.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Has the time run out?
     pub fn time_is_up(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

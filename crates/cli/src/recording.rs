@@ -4,11 +4,11 @@ use crate::digest;
 use crate::error::Error;
 use crate::native::Program;
 use crate::witness::Witness;
-use fencepost_mailbox::Restart;
-use fencepost_trace::{Finding, Plan};
+use fencepost_mailbox::{Pruning, Request, Restart, Volatile};
+use fencepost_trace::{Finding, Plan, Trace};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The version of the format.
@@ -46,6 +46,15 @@ pub struct Native {
     pub arguments: Vec<String>,
     /// How it was put back to its beginning.
     pub restart: Restart,
+    /// What its volatile accesses were.
+    #[serde(default)]
+    pub volatile: Volatile,
+    /// What was forgotten of long executions.
+    #[serde(default)]
+    pub prune: Pruning,
+    /// Of an execution with more answers than are kept: its number in the campaign whose strategy the plan names. It has no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<u64>,
 }
 
 impl Recording {
@@ -90,7 +99,8 @@ impl Recording {
         command: &str,
         program: &Program,
         plan: Plan,
-        restart: Restart,
+        request: &Request,
+        execution: Option<u64>,
         trace_digest: String,
         finding: &Finding,
     ) -> Recording {
@@ -102,14 +112,15 @@ impl Recording {
             target_digest: program.digest.clone(),
             plan,
             trace_digest,
-            native: Some(Native { arguments: program.arguments.clone(), restart }),
+            native: Some(Native {
+                arguments: program.arguments.clone(),
+                restart: request.restart,
+                volatile: request.volatile,
+                prune: request.prune,
+                execution,
+            }),
             finding: Some(finding.clone()),
         }
-    }
-
-    /// Writes it, without a trace beside it.
-    pub fn write_alone(&self, path: &Path) -> Result<(), Error> {
-        write_json(path, self)
     }
 
     /// Reads a recording.
@@ -132,13 +143,44 @@ impl Recording {
         serde_json::from_slice(&text).map_err(malformed)
     }
 
-    /// Writes it as `DIR/NAME.json` and the trace as `DIR/NAME.trace.json`. The path of the first.
-    pub fn write(&self, directory: &Path, name: &str, witness: &Witness) -> Result<PathBuf, Error> {
+    /// Writes it as `DIR/NAME.json` and the trace, if there is one, as `DIR/NAME.trace.json`. The path of the first.
+    pub fn write(&self, directory: &Path, name: &str, trace: Option<&Trace>) -> Result<PathBuf, Error> {
         let path = directory.join(format!("{name}.json"));
-        write_json(&directory.join(format!("{name}.trace.json")), &witness.trace)?;
+        if let Some(trace) = trace {
+            write_json(&directory.join(format!("{name}.trace.json")), trace)?;
+        }
         write_json(&path, self)?;
         Ok(path)
     }
+}
+
+/// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only files of the names and the form that
+/// Fencepost writes.
+pub fn clear(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let finding = name.strip_prefix("finding-").and_then(|rest| rest.strip_suffix(".json"));
+        let is_ours = match finding.map(|rest| rest.strip_suffix(".trace").map_or((rest, false), |rest| (rest, true))) {
+            Some((rest, trace)) => number(rest) && begins(&path, if trace { "model" } else { "fencepost" }),
+            None => name == "run.json" && begins(&path, "fencepost"),
+        };
+        if is_ours {
+            // What cannot be removed is written over, or said when that fails.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Is the file a JSON object whose first key is this?
+fn begins(path: &Path, key: &str) -> bool {
+    let mut start = [0; 64];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    let text = String::from_utf8_lossy(&start[..read]);
+    let rest = text.trim_start().strip_prefix('{').map(str::trim_start);
+    rest.is_some_and(|rest| rest.starts_with(&format!("\"{key}\"")))
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {

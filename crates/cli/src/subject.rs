@@ -120,6 +120,10 @@ impl Describe for Subject {
         statement_at(self.test.source(), label.line, label.column)
     }
 
+    fn source(&self, _: &Label) -> Option<String> {
+        Some(self.test.source().to_owned())
+    }
+
     fn location(&self, at: Location) -> String {
         self.location_at(at).map_or_else(|| format!("{at:?}"), |(name, _)| name.clone())
     }

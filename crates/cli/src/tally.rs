@@ -3,6 +3,7 @@
 //! Tallies of parts of a campaign add up to that of the whole, in whatever order they are added.
 
 use crate::limits::Budget;
+use crate::progress::LITMUS;
 use crate::subject::{State, Subject};
 use fencepost_engine::Threads;
 use fencepost_explore::Executed;
@@ -10,9 +11,13 @@ use fencepost_explore::graph::{Flow, Stuck, Visitor, steps_of};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{
-    EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Pair, Plan, StrategySpec, ThreadId,
+    Trace,
 };
 use rustc_hash::FxHashMap;
+
+/// How often those who watch are told.
+const PIECE: u64 = 32;
 
 /// What makes two findings the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,11 +50,15 @@ pub struct Tally {
     pub blocked: u64,
     /// Of `executions`, those in which the program failed.
     pub failed: u64,
+    /// Of both, those in which something was found.
+    pub failing: u64,
     /// Did a limit keep some from being explored?
     pub limited: bool,
     /// How many end in each final state.
     pub states: FxHashMap<State, u64>,
     pub findings: Vec<Found>,
+    /// Which reads read from which stores, each with the first execution in which it was seen, counted from 0.
+    pub pairs: FxHashMap<Pair, u64>,
 }
 
 impl Tally {
@@ -58,9 +67,13 @@ impl Tally {
         self.executions += other.executions;
         self.blocked += other.blocked;
         self.failed += other.failed;
+        self.failing += other.failing;
         self.limited |= other.limited;
         for (state, count) in other.states {
             *self.states.entry(state).or_default() += count;
+        }
+        for (pair, first) in other.pairs {
+            self.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
         }
         for found in other.findings {
             match self.findings.iter_mut().find(|known| known.key == found.key) {
@@ -110,12 +123,14 @@ pub struct Collector<'a> {
     budget: Budget,
     /// How many executions came before these.
     before: u64,
+    /// The last execution in which something was found.
+    failing: u64,
     pub tally: Tally,
 }
 
 impl<'a> Collector<'a> {
     pub fn new(subject: &'a Subject, watch: Watch, budget: Budget) -> Self {
-        Collector { subject, watch, budget, before: 0, tally: Tally::default() }
+        Collector { subject, watch, budget, before: 0, failing: 0, tally: Tally::default() }
     }
 
     /// A part of a campaign: executions after the first so many.
@@ -132,12 +147,10 @@ impl<'a> Collector<'a> {
         let again = || StrategySpec::Follow { choices: trace.choices.clone() };
         if !executed.races.is_empty() {
             self.tally.executions += 1;
-            let mut flow = Flow::Continue(());
-            for (first, second) in &executed.races {
-                let ends = [first, second].map(|event| label_of_event(trace, event.index() - 1));
-                flow = self.race(ends.into_iter().flatten().collect(), again);
-            }
-            return flow;
+            let ends = |(first, second): &(EventId, EventId)| {
+                [first, second].iter().filter_map(|event| label_of_event(trace, event.index() - 1)).collect()
+            };
+            return self.all_races(executed.races.iter().map(ends), again);
         }
         match &trace.outcome {
             Outcome::Finished => self.finished(Subject::state(program, trace), again),
@@ -151,7 +164,11 @@ impl<'a> Collector<'a> {
 
     /// Is the budget spent? Then the tally says so.
     fn is_spent(&mut self) -> bool {
-        let spent = self.budget.is_spent(self.tally.executions + self.tally.blocked);
+        let done = self.tally.executions + self.tally.blocked;
+        if done != 0 && done.is_multiple_of(PIECE) {
+            LITMUS.add(PIECE);
+        }
+        let spent = self.budget.is_spent(done);
         self.tally.limited |= spent;
         spent
     }
@@ -170,9 +187,20 @@ impl<'a> Collector<'a> {
         flow
     }
 
-    fn race(&mut self, mut labels: Vec<FindingLabel>, again: impl FnOnce() -> StrategySpec) -> Flow {
-        // Which of the two came first is chance.
-        labels.sort_by(|a, b| (a.thread, &a.label).cmp(&(b.thread, &b.label)));
+    /// The races of one execution: each pair of program points counts once.
+    fn all_races(&mut self, pairs: impl Iterator<Item = Vec<FindingLabel>>, again: impl Fn() -> StrategySpec) -> Flow {
+        let mut met: Vec<Vec<FindingLabel>> = Vec::new();
+        for mut labels in pairs {
+            // Which of the two came first is chance.
+            labels.sort_by(|a, b| (a.thread, &a.label).cmp(&(b.thread, &b.label)));
+            if !met.contains(&labels) {
+                met.push(labels);
+            }
+        }
+        met.into_iter().map(|labels| self.race(labels, &again)).last().unwrap_or(Flow::Continue(()))
+    }
+
+    fn race(&mut self, labels: Vec<FindingLabel>, again: impl FnOnce() -> StrategySpec) -> Flow {
         let ends: Vec<String> = labels
             .iter()
             .map(|l| format!("the {} in {} at {}:{}", l.access, l.label.function, l.label.line, l.label.column))
@@ -232,12 +260,17 @@ impl<'a> Collector<'a> {
     }
 
     fn found(&mut self, key: Key, message: String, again: impl FnOnce() -> StrategySpec) -> Flow {
+        let execution = self.before + self.tally.executions + self.tally.blocked;
+        if self.failing != execution {
+            self.failing = execution;
+            self.tally.failing += 1;
+        }
         match self.tally.findings.iter_mut().find(|known| known.key == key) {
             Some(known) => known.count += 1,
             None => {
-                let first = self.before + self.tally.executions + self.tally.blocked;
                 let plan = self.watch.plan(again());
-                self.tally.findings.push(Found { key, message, count: 1, first, plan });
+                self.tally.findings.push(Found { key, message, count: 1, first: execution, plan });
+                LITMUS.found();
             }
         }
         if self.watch.stop == Stop::AtFinding { Flow::Break(()) } else { Flow::Continue(()) }
@@ -272,12 +305,17 @@ impl Visitor<LitmusProgram> for Collector<'_> {
     }
 
     fn race(&mut self, program: &LitmusProgram, graph: &Graph, first: Node, second: Node) -> Flow {
+        self.races(program, graph, &[(first, second)])
+    }
+
+    fn races(&mut self, program: &LitmusProgram, graph: &Graph, pairs: &[(Node, Node)]) -> Flow {
         if self.is_spent() {
             return Flow::Break(());
         }
         self.tally.executions += 1;
-        let ends = [first, second].map(|node| label_of_node(program, graph, node));
-        Collector::race(self, ends.to_vec(), || steps(graph))
+        let ends =
+            |(first, second): &(Node, Node)| [first, second].map(|node| label_of_node(program, graph, *node)).to_vec();
+        self.all_races(pairs.iter().map(ends), || steps(graph))
     }
 }
 

@@ -107,7 +107,7 @@ impl Witness {
     /// Carries out a plan.
     pub fn new(subject: &Subject, plan: Plan) -> Result<Witness, ExploreError> {
         let mut program = subject.test.program();
-        let Executed { trace, races } = execute(&mut program, &plan)?;
+        let Executed { trace, races, .. } = execute(&mut program, &plan)?;
         let finished = trace.outcome == Outcome::Finished;
         let state = if finished { Subject::state(&program, &trace) } else { Vec::new() };
         Ok(Witness { plan, trace, races, state })
@@ -121,7 +121,15 @@ impl Witness {
         };
         let state: Vec<(String, String)> =
             subject.vars.iter().cloned().zip(self.state.iter().map(i64::to_string)).collect();
-        let shown = text::Execution { trace: &self.trace, order, describe: subject, races: &self.races, state: &state };
+        let shown = text::Execution {
+            trace: &self.trace,
+            order,
+            describe: subject,
+            races: &self.races,
+            state: &state,
+            involved: &[],
+            marks: &[],
+        };
         text::execution(&shown, look)
     }
 }

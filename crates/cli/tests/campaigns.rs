@@ -45,7 +45,7 @@ fn a_random_campaign_finds_a_witness_and_stops() {
 
 /// Nothing to find: nothing is written, and all executions are run.
 #[test]
-fn a_clean_campaign_leaves_nothing_behind() {
+fn a_clean_campaign_leaves_its_report_alone() {
     let directory = copies(&["SB+fences", "SB"]);
     let run = fencepost(directory.path(), &["test", "SB+fences.litmus", "--format", "json", "--executions", "500"]);
     assert_eq!(run.status, 0, "{}", run.stderr);
@@ -54,7 +54,9 @@ fn a_clean_campaign_leaves_nothing_behind() {
     assert_eq!((document["executions"].as_u64(), document["states"].as_u64()), (Some(500), Some(3)));
     let sc = fencepost(directory.path(), &["test", "SB.litmus", "--model", "sc", "-q"]);
     assert_eq!((sc.status, &sc.stdout[..]), (0, "pass\n"));
-    assert!(!directory.path().join("fencepost-out").exists());
+    let left: Vec<_> = std::fs::read_dir(directory.path().join("fencepost-out")).unwrap().collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].as_ref().unwrap().file_name(), "run.json");
 }
 
 #[test]
@@ -223,6 +225,23 @@ fn large_test() -> String {
     text + "locations [0:r0; 1:r0; 2:r0; 3:r0; 0:r1; x; y;]\n"
 }
 
+/// How much is still new: the same counts as text and as JSON.
+#[test]
+fn a_campaign_says_how_much_is_still_new() {
+    let directory = copies(&["SB+fences"]);
+    let json = fencepost(directory.path(), &["test", "SB+fences.litmus", "--format", "json"]).json();
+    // Each of the two loads reads the initial value or the other thread's store.
+    let coverage = &json["coverage"];
+    assert_eq!((coverage["pairs"].as_u64(), coverage["new"].as_u64()), (Some(4), Some(0)));
+    let last = coverage["last_new_execution"].as_u64().unwrap();
+    assert!((1..=100).contains(&last), "{last}");
+    let text = fencepost(directory.path(), &["test", "SB+fences.litmus"]).stdout;
+    assert!(text.contains("the last 2,000 executions showed nothing new (4 reads-from pairs seen)"), "{text}");
+    // An exploration sees everything there is.
+    let check = fencepost(directory.path(), &["check", "SB+fences.litmus", "--format", "json"]).json();
+    assert!(check.get("coverage").is_none());
+}
+
 /// The same JSON, times aside, whatever --jobs is.
 #[test]
 fn the_number_of_jobs_changes_nothing() {
@@ -234,8 +253,11 @@ fn the_number_of_jobs_changes_nothing() {
             (0:r0=2 /\\ 0:r1=6 /\\ 1:r0=0 /\\ 2:r0=2 /\\ 3:r0=6 /\\ x=3 /\\ y=4))\n";
     fs::write(path.join("large.litmus"), large_test()).unwrap();
     fs::write(path.join("rare.litmus"), rare).unwrap();
-    let cases: [&[&str]; 9] = [
+    let cases: [&[&str]; 12] = [
         &["test", "SB.litmus"],
+        &["test", "IRIW.litmus", "--strategy", "pct", "--depth", "5", "--executions", "1500", "--keep-going"],
+        &["test", "IRIW.litmus", "--strategy", "pos", "--stale", "70", "--executions", "1500", "--keep-going"],
+        &["test", "MP.litmus", "--strategy", "random", "--model", "tso", "--executions", "1500", "--keep-going"],
         &["test", "MP.litmus", "--model", "pso", "--seed", "7"],
         &["test", "MP.litmus", "--model", "pso", "--keep-going"],
         &["test", "MP+race.litmus", "--keep-going", "--executions", "1000"],
@@ -295,7 +317,11 @@ fn what_cannot_be_tested_is_refused_in_one_line() {
     let path = directory.path();
     fs::write(path.join("queue.c"), "int main() {}").unwrap();
     fs::write(path.join("bad.litmus"), "C bad\n{ x=; }\n").unwrap();
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 18] = [
+        (&["test", "SB.litmus", "--strategy", "chess"], "expected mix, random, pct or pos"),
+        (&["test", "SB.litmus", "--strategy", "pos", "--depth", "3"], "--depth is for pct"),
+        (&["test", "SB.litmus", "--strategy", "pct", "--depth", "0"], "from 1 to 64"),
+        (&["test", "SB.litmus", "--stale", "101"], "from 0 to 100"),
         (&["test", "missing.litmus"], "fencepost: missing.litmus: no such file or directory"),
         (&["check", "."], "it is a directory"),
         (&["check", "queue.c", "--model", "pslo"], "pslo has no axioms"),

@@ -142,12 +142,29 @@ fn neither_workers_nor_the_way_of_restarting_change_anything() {
         let common = ["store_buffering.c", "--model", "pso", "--keep-going", "--executions", "400"];
         let mut report = test(&directory, &[&common, options].concat()).json();
         report.as_object_mut().unwrap().remove("seconds");
+        report.as_object_mut().unwrap().remove("restart");
         report
     };
     let one = run(&["--jobs", "1"]);
     assert_eq!(one, run(&["--jobs", "2"]));
     assert_eq!(one, run(&["--jobs", "3", "--restart", "in-place"]));
     assert_eq!(one, run(&["--jobs", "1", "--restart", "fork"]));
+}
+
+/// Under no strategy and no model does a thread that waits in a loop keep the others from ending it.
+#[test]
+fn nobody_starves_who_waits_in_a_loop() {
+    let directory = with(&["waiting.c"]);
+    for model in ["sc", "tso", "pso", "pslo", "c11"] {
+        for strategy in
+            [&["mix"][..], &["random"], &["pct"], &["pct", "--depth", "20"], &["pos"], &["pos", "--stale", "100"]]
+        {
+            let common = ["waiting.c", "--model", model, "--executions", "300", "--max-steps", "20000", "--strategy"];
+            let run = test(&directory, &[&common, strategy].concat());
+            let report = run.json();
+            assert_eq!((run.status, report["blocked"].as_u64()), (0, Some(0)), "{model} {strategy:?}: {report}");
+        }
+    }
 }
 
 #[test]

@@ -142,9 +142,11 @@ fn boost_stack_with_unsynchronized_push_is_wrong() {
     }
 }
 
-/// The races are boost's own, as in the stack: `deallocate` writes `next` plainly, and another thread may be reading it. Under c11 a few
-/// executions in 2,000 lose an element as well. Such a race makes the program undefined, and how the loss comes about has not been traced, so that it is
-/// permitted here but not asked for. There is no finding under sc, tso and pso.
+/// The races are boost's own, as in the stack: `deallocate` writes `next` plainly, and another thread may be reading it. In a few executions
+/// in 2,000 under c11 an element is lost as well. `push` reads `tail_`, then `next` of that node, then `tail_` again, all acquiring; where
+/// the node has been freed meanwhile, `next` is null again, written by the plain store, with which an acquiring load does not synchronise. So
+/// the second look at `tail_` may be as old as the first, and the compare-and-swap appends the new node to a free one. A release
+/// store in `deallocate` forbids it, and so do sc, tso and pso: there is no finding under them.
 #[test]
 fn boost_queue_has_races_of_its_own() {
     for flags in [&[][..], &["-DFIXED"]] {

@@ -7,7 +7,7 @@
 
 use crate::effect::{Effect, effect, variants};
 use crate::lowering::{Lowering, Stage};
-use crate::races::{Race, RaceDetector};
+use crate::races::{Race, RaceDetector, Watched};
 use crate::strategy::{Actor, Pending, Strategy, What};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
@@ -41,6 +41,12 @@ struct ThreadRun {
     lowering: Lowering,
     state: State,
     label: u32,
+    /// Is it to be looked at whether it wants something else now?
+    fresh: bool,
+    /// Does what it wants depend on what it finds?
+    guarded: bool,
+    /// Where it waits for something that was not there when it last looked; nobody has been there since.
+    stuck: Option<Location>,
 }
 
 /// What is kept of an event while the execution runs.
@@ -53,6 +59,12 @@ struct Record {
     clock_end: usize,
 }
 
+/// Of how many events it is known where they were, whatever is kept of them.
+const MOST_ORIGINS: usize = 1 << 14;
+
+/// Answers are kept up to this number if nothing else is: an execution with more of them is named by its strategy's seed.
+const MOST_CHOICES: usize = 1 << 17;
+
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Execution<M> {
@@ -60,12 +72,21 @@ pub struct Execution<M> {
     limits: Limits,
     threads: Vec<ThreadRun>,
     sets: WaitSets,
+    /// Is everything kept for the trace?
+    recording: bool,
+    events: u32,
+    /// The events but the first `forgotten`; under c11 none if nothing is kept.
     records: Vec<Record>,
+    /// Who made the last [`MOST_ORIGINS`] events, and where; each has the place of its number.
+    origins: Vec<(ThreadId, u32)>,
+    forgotten: u32,
     clocks: Vec<u32>,
     choices: Vec<u32>,
+    choice_count: u64,
     steps: u64,
     outcome: Option<Outcome>,
     detector: RaceDetector,
+    looks_for_races: bool,
     races: Vec<Race>,
     // Working memory, kept between steps.
     actors: Vec<Actor>,
@@ -82,12 +103,18 @@ impl<M: Machine> Execution<M> {
             limits: Limits::default(),
             threads: Vec::new(),
             sets: WaitSets::default(),
+            recording: true,
+            events: 0,
             records: Vec::new(),
+            origins: Vec::new(),
+            forgotten: 0,
             clocks: Vec::new(),
             choices: Vec::new(),
+            choice_count: 0,
             steps: 0,
             outcome: None,
             detector: RaceDetector::default(),
+            looks_for_races: true,
             races: Vec::new(),
             actors: Vec::new(),
             sources: Vec::new(),
@@ -96,18 +123,36 @@ impl<M: Machine> Execution<M> {
         }
     }
 
+    /// Leaves the search for races to the owner of the program.
+    pub fn without_race_detector(self) -> Self {
+        Execution { looks_for_races: false, ..self }
+    }
+
+    /// Says, before it begins, whether everything is kept for the trace, and races are looked for. If not, the execution can be as long as
+    /// it likes: of its events only those are kept that its owner has not seen ([`forget_before`](Self::forget_before)), and
+    /// of its answers the first hundred thousand or so.
+    pub fn set_recording(&mut self, recording: bool) {
+        self.recording = recording;
+    }
+
     /// Starts over, with `threads` threads that exist from the start.
     pub fn begin(&mut self, threads: u32, limits: Limits) {
+        self.machine.forget_order(!self.recording);
         self.machine.reset();
         self.limits = limits;
         self.threads.clear();
         for t in 0..threads {
             self.add_thread(ThreadId(t), State::Running);
+            self.machine.begin_thread(ThreadId(t), None);
         }
         self.sets = WaitSets::default();
+        self.events = 0;
         self.records.clear();
+        self.origins.clear();
+        self.forgotten = 0;
         self.clocks.clear();
         self.choices.clear();
+        self.choice_count = 0;
         self.steps = 0;
         self.outcome = None;
         self.detector.reset();
@@ -116,18 +161,29 @@ impl<M: Machine> Execution<M> {
 
     fn add_thread(&mut self, thread: ThreadId, state: State) {
         let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
-        self.threads.push(ThreadRun { lowering, state, label: 0 });
+        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None });
     }
 
     /// What `thread` asks for, at the program point `label`.
     pub fn submit(&mut self, thread: ThreadId, op: Op, label: u32) {
+        self.submit_timed(thread, op, label);
+        if let Op::Join(of) = op {
+            self.machine.await_end(thread, of);
+        }
+    }
+
+    /// The same for an operation that may be given up before it is done, by submitting another.
+    pub fn submit_timed(&mut self, thread: ThreadId, op: Op, label: u32) {
         let next = ThreadId(self.threads.len() as u32);
         let run = &mut self.threads[thread.index()];
         run.lowering.begin(op, || next);
         run.label = label;
         run.state = State::Waiting;
-        if op == Op::Spawn {
+        run.fresh = true;
+        run.stuck = None;
+        if matches!(op, Op::Spawn) {
             self.add_thread(next, State::Unborn);
+            self.machine.begin_thread(next, Some(thread));
         }
     }
 
@@ -165,6 +221,9 @@ impl<M: Machine> Execution<M> {
         for t in 0..self.threads.len() {
             let run = &mut self.threads[t];
             let thread = ThreadId(t as u32);
+            if !run.fresh {
+                continue;
+            }
             match run.state {
                 State::Done | State::Unborn => {}
                 State::Running | State::Waiting => match run.lowering.stage() {
@@ -172,12 +231,22 @@ impl<M: Machine> Execution<M> {
                         run.state = State::Running;
                         return Some(Next::Resume(thread, reply));
                     }
-                    Stage::Exit => run.state = State::Done,
+                    Stage::Exit => {
+                        run.state = State::Done;
+                        self.machine.end_thread(thread);
+                    }
                     Stage::Fail(failure) => {
                         self.outcome = Some(Outcome::Failed { thread, failure });
                         return None;
                     }
-                    Stage::Access(_) | Stage::Yield => {}
+                    Stage::Access(access) => {
+                        run.fresh = false;
+                        run.guarded = access.guard() != Guard::Any;
+                    }
+                    Stage::Yield => {
+                        run.fresh = false;
+                        run.guarded = false;
+                    }
                 },
             }
         }
@@ -187,13 +256,20 @@ impl<M: Machine> Execution<M> {
     fn find_actors(&mut self, initial: &mut dyn FnMut(Location) -> Value) {
         self.actors.clear();
         for t in 0..self.threads.len() {
-            if self.threads[t].state != State::Waiting {
+            if self.threads[t].state != State::Waiting || self.threads[t].stuck.is_some() {
                 continue;
             }
             let thread = ThreadId(t as u32);
+            if !self.threads[t].guarded {
+                self.actors.push(Actor::Thread(thread));
+                continue;
+            }
             let enabled = match self.threads[t].lowering.stage() {
-                Stage::Access(access) if access.guard() != Guard::Any => {
+                Stage::Access(access) => {
                     self.find_sources(thread, &access, initial);
+                    if self.sources.is_empty() {
+                        self.threads[t].stuck = access.location();
+                    }
                     !self.sources.is_empty()
                 }
                 _ => true,
@@ -208,7 +284,8 @@ impl<M: Machine> Execution<M> {
     }
 
     fn choose_actor(&mut self, strategy: &mut impl Strategy) -> Option<Actor> {
-        let (threads, machine, records) = (&self.threads, &self.machine, &self.records);
+        let (threads, machine, records, first) =
+            (&self.threads, &self.machine, &self.records, self.forgotten as usize + 1);
         let pending = |actor: &Actor| match actor {
             Actor::Thread(thread) => {
                 let run = &threads[thread.index()];
@@ -220,16 +297,24 @@ impl<M: Machine> Execution<M> {
                 Pending { what, label: run.label, local }
             }
             Actor::Buffer(commit) => {
-                let store = &records[commit.store.index() - 1];
+                let store = &records[commit.store.index() - first];
                 let at = store.kind.location().expect("a store has a location");
                 Pending { what: What::Commit(at), label: store.label, local: false }
             }
         };
         let choice = strategy.actor(&self.actors, &pending)? % self.actors.len();
         if self.actors.len() > 1 {
-            self.choices.push(choice as u32);
+            self.note_choice(choice as u32);
         }
         Some(self.actors[choice])
+    }
+
+    #[inline]
+    fn note_choice(&mut self, choice: u32) {
+        self.choice_count += 1;
+        if self.recording || self.choices.len() < MOST_CHOICES {
+            self.choices.push(choice);
+        }
     }
 
     fn choose_source(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> usize {
@@ -237,7 +322,31 @@ impl<M: Machine> Execution<M> {
             return 0;
         }
         let choice = strategy.source(thread, &self.sources) % self.sources.len();
-        self.choices.push(choice as u32);
+        self.note_choice(choice as u32);
+        choice
+    }
+
+    /// What a thread's access reads.
+    fn choose_read(&mut self, thread: ThreadId, access: &Access, strategy: &mut impl Strategy) -> usize {
+        let label = self.threads[thread.index()].label;
+        let (origins, events) = (&self.origins, self.events as usize);
+        let origin = |store: EventId| match store.index().checked_sub(1) {
+            Some(i) if i + MOST_ORIGINS >= events && i < events => {
+                let (thread, label) = origins[i % MOST_ORIGINS];
+                (thread, label.wrapping_add(1))
+            }
+            // The initial value, or one as old as that.
+            _ => (ThreadId(u32::MAX), 0),
+        };
+        let mut choice = 0;
+        if self.sources.len() > 1 {
+            choice = strategy.source_of(thread, access, label, &self.sources, &origin) % self.sources.len();
+        }
+        let store = self.sources[choice].event;
+        strategy.has_read(thread, label, || origin(store));
+        if self.sources.len() > 1 {
+            self.note_choice(choice as u32);
+        }
         choice
     }
 
@@ -246,7 +355,7 @@ impl<M: Machine> Execution<M> {
             return 0;
         }
         let choice = strategy.variant(thread, ways) % ways;
-        self.choices.push(choice);
+        self.note_choice(choice);
         choice
     }
 
@@ -297,7 +406,11 @@ impl<M: Machine> Execution<M> {
     ) {
         let access = match self.threads[thread.index()].lowering.stage() {
             Stage::Access(access) => access,
-            Stage::Yield => return self.threads[thread.index()].lowering.performed(Reply::NONE),
+            Stage::Yield => {
+                let run = &mut self.threads[thread.index()];
+                run.fresh = true;
+                return run.lowering.performed(Reply::NONE);
+            }
             stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
         };
         let (step, source, reply) = match access {
@@ -308,7 +421,7 @@ impl<M: Machine> Execution<M> {
             }
             _ => {
                 self.find_sources(thread, &access, initial);
-                let choice = self.choose_source(thread, strategy);
+                let choice = self.choose_read(thread, &access, strategy);
                 let source = self.sources[choice];
                 let variant = match access {
                     Access::CompareExchange { .. } => u32::from(choice < self.failing),
@@ -321,6 +434,7 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &step, source);
         let run = &mut self.threads[thread.index()];
         run.lowering.performed(reply);
+        run.fresh = true;
         if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
             // It first takes its creator's go-ahead.
             let child = run.lowering.child();
@@ -345,24 +459,60 @@ impl<M: Machine> Execution<M> {
             self.commit(*commit);
         }
         self.commits = required;
-        let event = EventId(self.records.len() as u32 + 1);
+        let event = EventId(self.events + 1);
         self.machine.perform(event, thread, step, source);
-        let parts = self.machine.parts().to_vec();
+        self.touch(step.location());
         let label = self.threads[thread.index()].label;
-        self.record(thread, label, kind_of(step, source, parts));
-        if M::MODEL == Model::C11 {
+        if self.recording || M::MODEL.is_hardware() {
+            let parts = if self.recording { self.machine.parts().to_vec() } else { Vec::new() };
+            self.record(thread, label, kind_of(step, source, parts));
+        } else {
+            self.count_event(thread, label);
+        }
+        if self.recording && M::MODEL == Model::C11 && self.looks_for_races {
             self.watch(event, thread, step);
         }
     }
 
     fn commit(&mut self, commit: Commit) {
         self.machine.commit(commit);
-        let label = self.records[commit.store.index() - 1].label;
+        let store = self.record_of(commit.store);
+        let (label, at) = (store.label, store.kind.location());
+        self.touch(at);
         self.record(commit.thread, label, EventKind::Commit { store: commit.store });
     }
 
+    /// Somebody was at `at`: those who wait there look again.
+    #[inline]
+    fn touch(&mut self, at: Option<Location>) {
+        let Some(at) = at else { return };
+        for run in &mut self.threads {
+            if run.stuck.is_some_and(|stuck| stuck.overlaps(at)) {
+                run.stuck = None;
+            }
+        }
+    }
+
+    #[inline]
+    fn record_of(&self, event: EventId) -> &Record {
+        &self.records[event.index() - self.forgotten as usize - 1]
+    }
+
+    #[inline]
+    fn count_event(&mut self, thread: ThreadId, label: u32) {
+        let place = self.events as usize % MOST_ORIGINS;
+        match self.origins.get_mut(place) {
+            Some(origin) => *origin = (thread, label),
+            None => self.origins.push((thread, label)),
+        }
+        self.events += 1;
+    }
+
     fn record(&mut self, thread: ThreadId, label: u32, kind: EventKind) {
-        if let Some(clock) = self.machine.clock(thread) {
+        self.count_event(thread, label);
+        if self.recording
+            && let Some(clock) = self.machine.clock(thread)
+        {
             self.clocks.extend_from_slice(clock.slots());
         }
         self.records.push(Record { thread, label, kind, clock_end: self.clocks.len() });
@@ -377,7 +527,7 @@ impl<M: Machine> Execution<M> {
             Step::Fence { .. } => return,
         };
         if let Some(clock) = self.machine.clock(thread) {
-            self.races.extend(self.detector.access(event, thread, at, write, plain, clock));
+            self.detector.access(Watched { event, thread, at, write, plain }, clock, &mut self.races);
         }
     }
 
@@ -414,6 +564,14 @@ impl<M: Machine> Execution<M> {
         }
     }
 
+    /// Gives an execution that the limit of steps has ended some more.
+    pub fn extend(&mut self, steps: u64) {
+        if self.outcome == Some(Outcome::StepLimit) {
+            self.outcome = None;
+            self.limits.max_steps += steps;
+        }
+    }
+
     /// What happens before the next event of `thread`, under a model with a happens-before of its own.
     #[inline]
     pub fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {
@@ -441,16 +599,45 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
+    /// `thread` has read the newest value of a known location, acquiring, in code that submits nothing: performed at once, without a choice.
+    pub fn acquire(&mut self, thread: ThreadId, at: Location) {
+        let order = LoadOrder::Acquire;
+        self.sources.clear();
+        self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
+        let newest = self.sources.last().copied();
+        self.perform(thread, &Step::Load { at, order, failed_rmw: false }, newest);
+    }
+
+    /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.
+    pub fn overwrite(&mut self, thread: ThreadId, at: Location, value: Value, label: u32) {
+        self.threads[thread.index()].label = label;
+        self.perform(thread, &Step::Store { at, order: StoreOrder::Plain, value }, None);
+    }
+
     /// How many events there are.
     #[inline]
     pub fn event_count(&self) -> usize {
-        self.records.len()
+        self.events as usize
+    }
+
+    /// Nobody will ask for events before this one again, but for stores that wait in a buffer.
+    pub fn forget_before(&mut self, event: EventId) {
+        const FEW: usize = 1024;
+        if self.recording || self.records.len() < FEW {
+            return;
+        }
+        self.commits.clear();
+        self.machine.commits(&mut self.commits);
+        let oldest = self.commits.iter().map(|commit| commit.store).min().unwrap_or(event).min(event);
+        let gone = oldest.index() - self.forgotten as usize - 1;
+        self.records.drain(..gone);
+        self.forgotten += gone as u32;
     }
 
     /// Whose event this was, and what it did.
     #[inline]
     pub fn event(&self, id: EventId) -> (ThreadId, &EventKind) {
-        let record = &self.records[id.index() - 1];
+        let record = self.record_of(id);
         (record.thread, &record.kind)
     }
 
@@ -459,9 +646,19 @@ impl<M: Machine> Execution<M> {
         self.sets.waiting(value)
     }
 
-    /// The answers so far.
+    /// The answers so far; if not everything is recorded, the first of them.
     pub fn choices(&self) -> &[u32] {
         &self.choices
+    }
+
+    /// How many answers there were.
+    pub fn choice_count(&self) -> u64 {
+        self.choice_count
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
     }
 
     /// The races so far.
@@ -474,7 +671,7 @@ impl<M: Machine> Execution<M> {
         self.steps
     }
 
-    /// The trace of the execution; `describe` tells what a label stands for.
+    /// The trace of an execution that was recorded; `describe` tells what a label stands for.
     pub fn trace(&self, describe: impl Fn(u32) -> Label) -> Trace {
         let mut labels: Vec<u32> = self.records.iter().map(|r| r.label).collect();
         labels.sort_unstable();

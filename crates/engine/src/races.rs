@@ -1,38 +1,20 @@
 //! The race detector: plain accesses that nothing orders.
 //!
-//! For each location and thread it keeps the times of the last plain and atomic reads and writes, and compares them with the happens-before
-//! clock of the accessing thread. Two accesses race if they conflict, one of them is plain, and neither happens before
-//! the other; the later one in the order of execution is the one that notices.
+//! It keeps every access of the execution, and compares a new one with those to the same bytes: two race if they conflict, one of
+//! them is plain, and the earlier one is not in the happens-before clock of the later. So it names exactly the pairs that the
+//! definition does; locations that are only accessed atomically cost nothing.
 
 use fencepost_trace::{EventId, Location, ThreadId, VectorClock};
 use rustc_hash::FxHashMap;
 
-/// The last access of one kind by one thread.
-#[derive(Clone, Copy, Debug, Default)]
-struct Last {
+/// An access: its event, whose it is, when in the thread's own time, and how it was made.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    event: EventId,
+    thread: ThreadId,
     time: u32,
-    event: u32,
-}
-
-/// The kinds of accesses, as positions in a table.
-#[derive(Clone, Copy)]
-struct Kind {
     write: bool,
     plain: bool,
-}
-
-impl Kind {
-    fn index(self) -> usize {
-        usize::from(self.write) << 1 | usize::from(self.plain)
-    }
-
-    fn all() -> [Kind; 4] {
-        [(false, false), (false, true), (true, false), (true, true)].map(|(write, plain)| Kind { write, plain })
-    }
-
-    fn conflicts(self, other: Kind) -> bool {
-        (self.write || other.write) && (self.plain || other.plain)
-    }
 }
 
 /// Two accesses that race.
@@ -44,11 +26,34 @@ pub struct Race {
     pub second: EventId,
 }
 
+/// The accesses to one location.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    seen: Vec<Seen>,
+    /// Is any of them plain?
+    plain: bool,
+}
+
+/// An access as it is handed to the detector.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// Its event.
+    pub event: EventId,
+    /// Whose it is.
+    pub thread: ThreadId,
+    /// Where.
+    pub at: Location,
+    /// Does it write?
+    pub write: bool,
+    /// Is it plain?
+    pub plain: bool,
+}
+
 /// Watches the accesses of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct RaceDetector {
-    places: FxHashMap<Location, Vec<[Last; 4]>>,
-    /// Locations of different size may overlap: then all pairs have to be looked at.
+    places: FxHashMap<Location, Place>,
+    /// Locations of different size may overlap: then all that do have to be looked at.
     sizes_differ: bool,
 }
 
@@ -59,45 +64,31 @@ impl RaceDetector {
         self.sizes_differ = false;
     }
 
-    /// An access by `thread`, whose clock includes it.
-    pub fn access(
-        &mut self,
-        event: EventId,
-        thread: ThreadId,
-        at: Location,
-        write: bool,
-        plain: bool,
-        clock: &VectorClock,
-    ) -> Option<Race> {
-        let kind = Kind { write, plain };
-        let mut race = None;
+    /// An access by a thread whose clock includes it: adds its races with earlier ones.
+    pub fn access(&mut self, new: Watched, clock: &VectorClock, races: &mut Vec<Race>) {
+        let Watched { event, thread, at, write, plain } = new;
         if !self.places.contains_key(&at) {
             self.sizes_differ |= self.places.keys().any(|other| other.overlaps(at));
-            self.places.insert(at, Vec::new());
+            self.places.insert(at, Place::default());
         }
-        let mut look = |last: &[[Last; 4]]| {
-            for (t, kinds) in last.iter().enumerate().filter(|(t, _)| *t != thread.index()) {
-                let known = clock.get(ThreadId(t as u32));
-                for other in Kind::all().into_iter().filter(|other| kind.conflicts(*other)) {
-                    let Last { time, event: earlier } = kinds[other.index()];
-                    if time > known && race.is_none() {
-                        race = Some(Race { first: EventId(earlier), second: event });
-                    }
-                }
+        let known = races.len();
+        let mut look = |place: &Place| {
+            if !plain && !place.plain {
+                return;
             }
+            let racing = |old: &&Seen| {
+                old.thread != thread && (old.write || write) && (old.plain || plain) && old.time > clock.get(old.thread)
+            };
+            races.extend(place.seen.iter().filter(racing).map(|old| Race { first: old.event, second: event }));
         };
         if self.sizes_differ {
-            let mut overlapping: Vec<_> = self.places.iter().filter(|(other, _)| other.overlaps(at)).collect();
-            overlapping.sort_by_key(|(other, _)| **other);
-            overlapping.into_iter().for_each(|(_, last)| look(last));
+            self.places.iter().filter(|(other, _)| other.overlaps(at)).for_each(|(_, place)| look(place));
+            races[known..].sort_by_key(|race| race.first.0);
         } else {
             look(&self.places[&at]);
         }
-        let last = self.places.get_mut(&at).expect("inserted above");
-        if last.len() <= thread.index() {
-            last.resize(thread.index() + 1, [Last::default(); 4]);
-        }
-        last[thread.index()][kind.index()] = Last { time: clock.get(thread), event: event.0 };
-        race
+        let place = self.places.get_mut(&at).expect("inserted above");
+        place.plain |= plain;
+        place.seen.push(Seen { event, thread, time: clock.get(thread), write, plain });
     }
 }

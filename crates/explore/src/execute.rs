@@ -1,10 +1,10 @@
 //! One execution from a plan: the front door of a program whose threads the engine resumes.
 
 use crate::graph::{ExploreError, replay_steps};
-use fencepost_engine::{Execution, Follow, Random, Strategy, Threads, run};
+use fencepost_engine::{Execution, Follow, Sampler, Strategy, Threads, run};
 use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    EventId, Label, Limits, Location, Model, Op, Outcome, Plan, Reply, StrategySpec, ThreadId, Trace, Value,
+    Coverage, EventId, Label, Limits, Location, Model, Op, Outcome, Plan, Reply, StrategySpec, ThreadId, Trace, Value,
 };
 
 /// What an execution left behind.
@@ -14,16 +14,29 @@ pub struct Executed {
     pub trace: Trace,
     /// The pairs of accesses that race (C/C++20 only), the earlier one first.
     pub races: Vec<(EventId, EventId)>,
+    /// How many steps it took; 0 for a graph.
+    pub steps: u64,
 }
 
 /// Carries out `plan`. The same program and plan give the same result, byte for byte.
 pub fn execute<T: Threads>(program: &mut T, plan: &Plan) -> Result<Executed, ExploreError> {
+    execute_noting(program, plan, None)
+}
+
+/// The same; which reads read from which stores is noted, if the answers are random.
+pub fn execute_noting<T: Threads>(
+    program: &mut T,
+    plan: &Plan,
+    coverage: Option<&Coverage>,
+) -> Result<Executed, ExploreError> {
     match &plan.strategy {
-        StrategySpec::Random { seed } => Ok(execute_with(program, plan, &mut Random::new(*seed))),
+        StrategySpec::Random { seed, sampling } => {
+            Ok(execute_with(program, plan, &mut Sampler::new(plan.model, *seed, sampling, coverage)))
+        }
         StrategySpec::Follow { choices } => Ok(execute_with(program, plan, &mut Follow::new(choices))),
         StrategySpec::Graph { steps } => {
             let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
-            Ok(Executed { trace, races })
+            Ok(Executed { trace, races, steps: 0 })
         }
     }
 }
@@ -53,7 +66,8 @@ fn execute_on<M: Machine, T: Threads>(
 pub(crate) fn executed<M: Machine, T: Threads>(execution: &Execution<M>, program: &T) -> Executed {
     let trace: Trace = execution.trace(|label| program.describe(label));
     debug_assert!(trace.outcome != Outcome::Redundant);
-    Executed { trace, races: execution.races().iter().map(|r| (r.first, r.second)).collect() }
+    let races = execution.races().iter().map(|r| (r.first, r.second)).collect();
+    Executed { trace, races, steps: execution.steps() }
 }
 
 /// A program on loan.

@@ -1,13 +1,11 @@
 //! Campaigns: which executions to run, and what is made of them.
 //!
 //! - [`execute`]: one execution from a plan;
-//! - [`random`]: campaigns of random executions;
 //! - [`enumerate`]: every choice of a model's machine;
 //! - [`graph`]: every execution graph that a model's axioms permit, each exactly once.
 
 pub mod enumerate;
 mod execute;
 pub mod graph;
-pub mod random;
 
-pub use execute::{Executed, execute};
+pub use execute::{Executed, execute, execute_noting};

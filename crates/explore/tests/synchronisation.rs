@@ -2,12 +2,12 @@
 
 use fencepost_engine::{Execution, Fiber, Fibers, Follow, Random, Threads, run};
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, trace_of};
-use fencepost_explore::random::seed_of;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Tso, axioms};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{
     Failure, Hidden, Limits, LoadOrder, Location, Model, Outcome, RmwOrder, Size, StoreOrder, ThreadId, Update, Value,
+    execution_seed,
 };
 
 const X: Location = Location { address: 0x1000, size: Size::B4 };
@@ -68,7 +68,8 @@ fn random_on<M: Machine>(machine: M, program: &mut Fibers, rounds: u64) -> Vec<O
     let mut execution = Execution::new(machine);
     let mut outcomes = Vec::new();
     for round in 0..rounds {
-        let outcome = run(&mut execution, program, &mut Random::new(seed_of(3, round)), Limits { max_steps: 10_000 });
+        let outcome =
+            run(&mut execution, program, &mut Random::new(execution_seed(3, round)), Limits { max_steps: 10_000 });
         let trace = execution.trace(|l| program.describe(l));
         axioms::check(&trace).unwrap_or_else(|v| panic!("{}: {v}\n{trace:#?}", M::MODEL));
         let choices = execution.choices().to_vec();

@@ -16,17 +16,20 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Frame, Record, Report, Stack};
-pub use request::{Answers, Fence, Hunt, Point, Request, Restart, Task, execution_seed, output_fingerprint};
+pub use record::{Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
+pub use request::{
+    Answers, Fence, Hunt, Observations, Point, Pruning, Request, Restart, Task, Volatile, output_fingerprint,
+};
 pub use table::{Slot, Table};
 
+use fencepost_trace::Coverage;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;
@@ -59,11 +62,13 @@ pub enum End {
     Redundant = 7,
     /// The worker died in it.
     Died = 8,
+    /// Every thread that can go on goes around a loop for ever.
+    Livelock = 9,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 9] = [
+    pub const ALL: [End; 10] = [
         End::Exit,
         End::Assertion,
         End::Abort,
@@ -73,6 +78,7 @@ impl End {
         End::Timeout,
         End::Redundant,
         End::Died,
+        End::Livelock,
     ];
 }
 
@@ -86,6 +92,11 @@ pub mod state {
     pub const DONE: u32 = 2;
     /// The runtime gave up; the last record says why.
     pub const BROKEN: u32 = 3;
+    /// The execution under way is about to do what a restart in place cannot undo: it and those after it are for children. It does not
+    /// count.
+    pub const MOVED: u32 = 4;
+    /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
+    pub const SPOILT: u32 = 5;
 }
 
 /// The beginning of the file.
@@ -105,16 +116,24 @@ pub struct Header {
     pub current: AtomicU64,
     /// How many executions have ended.
     pub done: AtomicU64,
+    /// In how many of them something was found.
+    pub failing: AtomicU64,
+    /// How many threads one of them had at most.
+    pub threads: AtomicU64,
     /// How many steps they took together.
     pub steps: AtomicU64,
     /// Moves at every execution: a worker that stands still can be told from one that is busy.
     pub pulse: AtomicU64,
+    /// One more than the execution in which the program last made way for another one (`exec`).
+    pub replaced: AtomicU64,
     /// How executions ended, by [`End`].
     pub ended: [AtomicU64; 16],
     /// Exit statuses, where they ended by exit.
     pub statuses: [AtomicU64; 256],
     /// Findings and outputs that were met, with their counts.
     pub table: Table,
+    /// Which reads read from which stores.
+    pub coverage: Coverage,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

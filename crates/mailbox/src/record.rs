@@ -1,14 +1,17 @@
 //! What the runtime writes to the log.
 
-use fencepost_trace::{FindingKind, GraphStep, Trace};
+use crate::Observations;
+use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
+// There is never more than one at a time.
+#[allow(clippy::large_enum_variant)]
 pub enum Record {
     /// Something was found for the first time by this worker. How often it was met is in the header's table.
-    Finding(Report),
+    Finding(Box<Report>),
     /// An execution printed something that none before had printed.
     Output {
         /// Its name in the table.
@@ -45,6 +48,15 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         choices: Vec<u32>,
     },
+    /// An execution was cut off by a limit: the first of this worker's at these places.
+    CutOff {
+        /// Which execution.
+        execution: u64,
+        /// By the limit of time? Otherwise by that of steps.
+        late: bool,
+        /// Where its threads were.
+        stacks: Vec<Stack>,
+    },
     /// An exploration has ended.
     Explored {
         /// Was every execution graph visited?
@@ -53,6 +65,29 @@ pub enum Record {
         executions: u64,
         /// How many were cut off.
         blocked: u64,
+    },
+    /// Atomic operations can have this outcome.
+    Outcome {
+        /// What was observed.
+        outcome: Observations,
+    },
+    /// The outcomes of atomic operations have been collected.
+    Collected {
+        /// How many executions it took.
+        executions: u64,
+        /// Why there may be others, if there may.
+        problem: Option<String>,
+    },
+    /// The program did, or is about to do, what a restart in place cannot undo.
+    Beyond(Beyond),
+    /// A digest of the trace of an execution that was to be compared.
+    Digest {
+        /// Which execution.
+        execution: u64,
+        /// Its digest.
+        digest: u64,
+        /// How its answers were drawn.
+        drawn: (u64, Sampling),
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {
@@ -74,8 +109,14 @@ pub struct Report {
     pub execution: u64,
     /// Where: for a race both accesses, the later one first; otherwise the failing thread, or all that wait.
     pub stacks: Vec<Stack>,
+    /// How many events there had been by then, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
     /// The answers that led there.
     pub choices: Vec<u32>,
+    /// Of an execution with more answers than are kept: the seed and the sampling that drew them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<(u64, Sampling)>,
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,
@@ -83,6 +124,97 @@ pub struct Report {
     pub stdout: String,
     /// The same for stderr.
     pub stderr: String,
+    /// The accesses that take part, for an execution that is run again to look at them more closely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spots: Vec<Spot>,
+    /// What only an execution that is run again for it collects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// An access of one execution: enough to know it when it comes again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spot {
+    /// Some byte that it touches.
+    pub address: u64,
+    /// Whose it is.
+    pub thread: u32,
+    /// Under c11, the number of its thread's next event (from 1) for a plain access, its own for an atomic one.
+    pub time: u32,
+    /// The return address of the call that announced it.
+    pub pc: u64,
+}
+
+/// What surrounds a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// Where the threads that take part were created.
+    pub created: Vec<Created>,
+    /// The memory that it is about.
+    pub memory: Option<Memory>,
+}
+
+/// Where a thread was created.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Created {
+    /// Which thread.
+    pub thread: u32,
+    /// By whom and where.
+    pub by: Stack,
+}
+
+/// What an address belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// The address.
+    pub address: u64,
+    /// What lies there.
+    pub place: Place,
+}
+
+/// What lies at an address.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+pub enum Place {
+    /// A block of the heap, or what is close to one.
+    Block {
+        /// How far behind its beginning the address is; negative if it is before it.
+        offset: i64,
+        /// How many bytes were asked for.
+        size: u64,
+        /// Who allocated it, and where.
+        allocated: Stack,
+        /// Who freed it, if that was done.
+        freed: Option<Stack>,
+    },
+    /// The stack of a thread.
+    Stack {
+        /// Whose.
+        thread: u32,
+    },
+    /// Something else: a variable with static storage, or mapped memory.
+    Other,
+}
+
+/// What a restart in place cannot undo.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Beyond {
+    /// The execution that did it, or after which it was noticed.
+    pub execution: u64,
+    /// In words: what the program did.
+    pub deed: String,
+    /// Where, if that is known.
+    pub stack: Option<Stack>,
+}
+
+/// What is said of an execution that ended without a word, by the status that `wait` gives: a name for the table, and a message.
+pub fn death(status: i32) -> (u64, String) {
+    let how = match status & 0x7f {
+        0 => format!("status {}", status >> 8 & 0xff),
+        signal => format!("signal {signal}"),
+    };
+    let message = format!("the process ended outside of Fencepost's control: {how}");
+    (0xdead_0000_0000_0000 | status as u64 & 0xffff, message)
 }
 
 /// A thread at a program point.

@@ -1,8 +1,10 @@
 //! What the host asks for.
 
-use crate::Frame;
-use fencepost_trace::{Cycle, FenceOrder, GraphStep, Method, Model};
+use crate::{Frame, Spot};
+use fencepost_trace::{Cycle, FenceOrder, GraphStep, Method, Model, Sampling};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// A piece of a campaign: so many executions of one program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -19,6 +21,9 @@ pub struct Request {
     pub count: u64,
     /// Where an execution is cut off.
     pub max_steps: u64,
+    /// What is forgotten of long executions.
+    #[serde(default)]
+    pub prune: Pruning,
     /// How the program is put back to its beginning.
     pub restart: Restart,
     /// Is an exit status other than 0 a finding?
@@ -32,6 +37,27 @@ pub struct Request {
     /// Fences that the program does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fences: Vec<Fence>,
+    /// What a volatile access is under c11.
+    #[serde(default)]
+    pub volatile: Volatile,
+    /// Findings of these names do not count: they are not logged, and no execution stops for them.
+    #[serde(default)]
+    pub ignored: Vec<u64>,
+    /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that is run again.
+    #[serde(default)]
+    pub details: Option<Vec<Spot>>,
+    /// The finding at which a debugger is to stop, by its fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<u64>,
+    /// The outcomes that are allowed, if the program is to be held against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Vec<Observations>>,
+    /// Executions of which a digest of the trace is written to the log.
+    #[serde(default)]
+    pub digests: Vec<u64>,
+    /// Run only those?
+    #[serde(default)]
+    pub only_digests: bool,
 }
 
 /// A fence that the program does not have.
@@ -45,14 +71,40 @@ pub struct Fence {
     pub order: FenceOrder,
 }
 
+/// What a volatile access is under c11.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Volatile {
+    /// A relaxed atomic access.
+    #[default]
+    Relaxed,
+    /// An acquiring load, a releasing store.
+    AcqRel,
+    /// A plain access.
+    Plain,
+}
+
+/// What an execution has observed: a value for each key.
+pub type Observations = BTreeMap<String, i64>;
+
 /// Who answers the choices of the executions.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answers", rename_all = "snake_case")]
 pub enum Answers {
-    /// A generator whose seed is [`execution_seed`].
+    /// A generator, as a sampling says.
     Random {
-        /// The seed of the campaign.
+        /// The seed of the campaign; that of an execution is [`execution_seed`](fencepost_trace::execution_seed).
         seed: u64,
+        /// How they are drawn.
+        #[serde(default)]
+        sampling: Sampling,
+    },
+    /// The same, for one execution of which everything is decided.
+    Drawn {
+        /// The seed of the execution.
+        seed: u64,
+        /// How its answers are drawn.
+        sampling: Sampling,
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
     Explore,
@@ -61,6 +113,9 @@ pub enum Answers {
         /// The steps.
         steps: Vec<GraphStep>,
     },
+    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
+    /// greatest number of executions.
+    Atomic,
     /// A list, the same for every execution.
     Follow {
         /// The answers.
@@ -117,31 +172,54 @@ pub fn output_fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What is forgotten, under c11, of executions that are long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pruning {
+    /// Nothing.
+    Off,
+    /// Stores that no thread can read any more.
+    #[default]
+    Conservative,
+    /// What is hidden by stores that are older than so many events: memory is bounded, and behaviours are lost.
+    Aggressive(u32),
+}
+
+impl Pruning {
+    /// The window, if behaviours are lost.
+    pub fn window(self) -> Option<u32> {
+        match self {
+            Pruning::Aggressive(window) => Some(window),
+            Pruning::Off | Pruning::Conservative => None,
+        }
+    }
+}
+
+impl FromStr for Pruning {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Pruning, String> {
+        match text {
+            "off" => Ok(Pruning::Off),
+            "conservative" => Ok(Pruning::Conservative),
+            _ => text
+                .strip_prefix("aggressive=")
+                .and_then(|window| window.parse().ok().filter(|window| *window > 0))
+                .map(Pruning::Aggressive)
+                .ok_or_else(|| {
+                    "expected off, conservative, or aggressive=N for a window of N events, 1 or more".to_owned()
+                }),
+        }
+    }
+}
+
 /// How the program is put back to its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
+    /// In place, as long as that gives the same.
+    Auto,
     /// Memory is compared with a copy and put back.
     InPlace,
     /// Each execution runs in a child process.
     Fork,
-}
-
-/// The seed of the execution of this number. It depends on nothing else, so that it does not matter which worker runs it.
-///
-/// ```
-/// use fencepost_mailbox::execution_seed;
-/// assert_ne!(execution_seed(1, 0), execution_seed(1, 1));
-/// assert_ne!(execution_seed(1, 1), execution_seed(2, 0));
-/// ```
-pub fn execution_seed(seed: u64, execution: u64) -> u64 {
-    // The finaliser of SplitMix64 on both, so that neighbours have nothing in common.
-    mix(mix(seed).wrapping_add(execution))
-}
-
-fn mix(x: u64) -> u64 {
-    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

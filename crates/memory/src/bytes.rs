@@ -30,8 +30,11 @@ pub(crate) struct Bytes {
     recent: Option<(u64, u32)>,
     /// The blocks in the order of their introduction.
     blocks: Vec<Block>,
-    /// Every store in the order in which it was written. Its position, from 1, is its [`Time`].
+    /// How many stores have been written.
+    time: Time,
+    /// Every store in the order in which it was written, unless nobody will ask for it.
     log: Vec<Written>,
+    is_forgetful: bool,
     /// See [`Bytes::parts`].
     parts: Vec<Part>,
 }
@@ -48,6 +51,8 @@ struct Block {
     known: u16,
     /// When each was last written.
     times: [Time; BLOCK as usize],
+    /// And by which store.
+    writers: [EventId; BLOCK as usize],
 }
 
 /// A store that has been written.
@@ -104,8 +109,14 @@ impl Bytes {
         self.index.clear();
         self.recent = None;
         self.blocks.clear();
+        self.time = 0;
         self.log.clear();
         self.parts.clear();
+    }
+
+    /// Will nobody ask for the order of all stores?
+    pub fn set_forgetful(&mut self, forgetful: bool) {
+        self.is_forgetful = forgetful;
     }
 
     /// Makes the bytes of `at` known; those that are known already stay as they are.
@@ -183,49 +194,50 @@ impl Bytes {
             bits = bits & ones(first.count as u64) | high << (8 * first.count);
             newest = newest.max(time);
         }
-        Source { event: self.writer(newest), value: at.size.truncate(bits) }
+        Source { event: newest.1, value: at.size.truncate(bits) }
     }
 
     #[inline]
-    fn read_piece(&self, piece: Piece) -> (u128, Time) {
+    fn read_piece(&self, piece: Piece) -> (u128, (Time, EventId)) {
         let block = &self.blocks[piece.block];
-        let newest = block.times[piece.range()].iter().copied().max().unwrap_or(0);
-        (block.bytes >> (8 * piece.first), newest)
-    }
-
-    #[inline]
-    fn writer(&self, time: Time) -> EventId {
-        match time {
-            0 => EventId::INIT,
-            _ => self.log[time as usize - 1].event,
+        let mut newest = piece.first;
+        for byte in piece.range() {
+            if block.times[byte] > block.times[newest] {
+                newest = byte;
+            }
         }
+        (block.bytes >> (8 * piece.first), (block.times[newest], block.writers[newest]))
     }
 
     /// Writes `value` to all bytes of `at`.
     #[inline]
     pub fn write(&mut self, at: Location, value: Value, event: EventId) {
-        self.log.push(Written { at, event });
+        self.time += 1;
+        if !self.is_forgetful {
+            self.log.push(Written { at, event });
+        }
         let (first, second) = self.pieces(at);
-        self.write_piece(first, value.0);
+        self.write_piece(first, value.0, event);
         if let Some(second) = second {
-            self.write_piece(second, value.0 >> (8 * first.count));
+            self.write_piece(second, value.0 >> (8 * first.count), event);
         }
     }
 
     #[inline]
-    fn write_piece(&mut self, piece: Piece, bits: u128) {
+    fn write_piece(&mut self, piece: Piece, bits: u128, event: EventId) {
         let time = self.time();
         let block = &mut self.blocks[piece.block];
         let mask = ones(piece.count as u64);
         let shift = 8 * piece.first;
         block.bytes = block.bytes & !(mask << shift) | (bits & mask) << shift;
         block.times[piece.range()].fill(time);
+        block.writers[piece.range()].fill(event);
     }
 
     /// How many stores have been written.
     #[inline]
     pub fn time(&self) -> Time {
-        self.log.len() as Time
+        self.time
     }
 
     /// A read of `at` takes place: from now on [`parts`](Bytes::parts) speaks of it.
@@ -252,7 +264,7 @@ impl Bytes {
         let mut offset = 0;
         for piece in [Some(first), second].into_iter().flatten() {
             for byte in piece.range() {
-                let from = self.writer(self.blocks[piece.block].times[byte]);
+                let from = self.blocks[piece.block].writers[byte];
                 match self.parts.last_mut() {
                     Some(last) if last.from == from => last.bytes += 1,
                     _ => self.parts.push(Part { offset, bytes: 1, from }),

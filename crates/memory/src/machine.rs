@@ -37,6 +37,17 @@ pub enum Step {
     Fence { order: FenceOrder },
 }
 
+impl Step {
+    /// Where it reads or writes.
+    #[inline]
+    pub fn location(&self) -> Option<Location> {
+        match *self {
+            Step::Load { at, .. } | Step::Store { at, .. } | Step::Rmw { at, .. } => Some(at),
+            Step::Fence { .. } => None,
+        }
+    }
+}
+
 /// A buffered store that can become visible to the other threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commit {
@@ -64,6 +75,27 @@ pub trait Machine {
 
     /// Forgets the execution, keeping allocations.
     fn reset(&mut self);
+
+    /// Says, before an execution, whether nobody will ask for [`coherence`](Machine::coherence). Then what only that needs is not
+    /// kept, so that an execution can be as long as it likes.
+    fn forget_order(&mut self, forget: bool) {
+        let _ = forget;
+    }
+
+    /// There is a thread of this name now. If another has created it, its first event will be to take over what that one knows.
+    fn begin_thread(&mut self, thread: ThreadId, creator: Option<ThreadId>) {
+        let _ = (thread, creator);
+    }
+
+    /// Nothing comes of `thread` any more before `of` has ended.
+    fn await_end(&mut self, thread: ThreadId, of: ThreadId) {
+        let _ = (thread, of);
+    }
+
+    /// Nothing comes of `thread` any more.
+    fn end_thread(&mut self, thread: ThreadId) {
+        let _ = thread;
+    }
 
     /// Makes the bytes of `at` known; `initial` tells what they hold. Does nothing if they are known.
     fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value);

@@ -31,7 +31,9 @@
 //!    created on the way cannot read what was overwritten before its creation, because it starts with an
 //!    acquire load.
 //! 2. *The buffer is that of [`Pso`]*, with that machine's deviations.
-//! 3. *A load of bytes that were ever accessed with another extent reads the newest value.* A history is one of whole
+//! 3. *Where nobody asks for the order of all stores* ([`Machine::forget_order`]), the oldest of a history that no thread can read any
+//!    more are given back once there are many. Nothing that is possible changes.
+//! 4. *A load of bytes that were ever accessed with another extent reads the newest value.* A history is one of whole
 //!    stores; this keeps it so, and it is conservative.
 
 use crate::buffer::{self, Forward};
@@ -67,6 +69,21 @@ pub struct Pslo {
     owners: Vec<[Owner; 16]>,
     /// For each thread, the time of its last `membar^ll`.
     resets: Vec<Time>,
+    /// For each thread, what its next event will find of that at least.
+    certain: Vec<Certain>,
+    is_forgetful: bool,
+}
+
+/// From when on a thread sees stores, once it goes on: it begins and ends its waiting for others with a `membar^ll`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Certain {
+    /// Nothing is known of the thread.
+    #[default]
+    Nothing,
+    /// At least from this time on.
+    Since(Time),
+    /// It waits: from then on when it goes on.
+    Later,
 }
 
 /// Which extent a byte has been accessed with.
@@ -86,13 +103,18 @@ enum Owner {
 struct History {
     /// The location.
     at: Location,
-    /// Has any of its bytes been accessed with another extent (deviation 3)?
+    /// Has any of its bytes been accessed with another extent (deviation 4)?
     mixed: bool,
     /// In the order of commits, the initial write first.
     stores: Vec<Past>,
     /// For each thread, the position in `stores` of the oldest that it may read; 0 beyond the end.
     floors: Vec<u32>,
+    /// With more stores than this it is time to prune.
+    crowded: usize,
 }
+
+/// So many stores are not worth a look at which of them can still be read.
+const FEW: usize = 32;
 
 /// A store in a history.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +126,7 @@ struct Past {
 
 impl History {
     fn new(at: Location) -> History {
-        History { at, mixed: false, stores: Vec::new(), floors: Vec::new() }
+        History { at, mixed: false, stores: Vec::new(), floors: Vec::new(), crowded: FEW }
     }
 
     /// Starts over as the history of `at`, keeping allocations.
@@ -114,6 +136,7 @@ impl History {
         self.stores.clear();
         self.stores.push(Past { time: 0, source: initial });
         self.floors.clear();
+        self.crowded = FEW;
     }
 
     /// `S[p][a]` of a thread whose last `membar^ll` was at `reset`.
@@ -127,6 +150,23 @@ impl History {
         // The floor itself may be above the reset; what is at or below the reset ends at the store it left over.
         let left = self.stores[floor..].partition_point(|store| store.time <= reset);
         &self.stores[floor + left.saturating_sub(1)..]
+    }
+
+    /// Gives back what no thread can read any more.
+    fn prune(&mut self, threads: &[Certain], resets: &[Time]) {
+        let first = (0..threads.len()).map(|t| {
+            let reset = resets.get(t).copied().unwrap_or(0);
+            let reset = match threads[t] {
+                Certain::Later => return self.stores.len() - 1,
+                Certain::Since(time) => reset.max(time),
+                Certain::Nothing => reset,
+            };
+            self.stores.len() - self.readable(ThreadId(t as u32), reset).len()
+        });
+        let gone = first.min().unwrap_or(0);
+        self.stores.drain(..gone);
+        self.floors.iter_mut().for_each(|floor| *floor = floor.saturating_sub(gone as u32));
+        self.crowded = FEW.max(2 * self.stores.len());
     }
 
     /// Removes everything older than `store` from `S[p][a]`.
@@ -199,6 +239,17 @@ impl Pslo {
             let history = &mut self.histories[history];
             history.stores.push(Past { time: self.pso.memory.time(), source });
             *buffer::of(&mut history.floors, thread) = history.stores.len() as u32 - 1;
+            if self.is_forgetful && history.stores.len() > history.crowded {
+                history.prune(&self.certain, &self.resets);
+            }
+        }
+    }
+
+    /// A load of `thread` has been performed: if it has waited for another to end, it no longer does.
+    #[inline]
+    fn goes_on(&mut self, thread: ThreadId) {
+        if let Some(certain) = self.certain.get_mut(thread.index()).filter(|c| **c == Certain::Later) {
+            *certain = Certain::Since(self.pso.memory.time());
         }
     }
 
@@ -206,6 +257,13 @@ impl Pslo {
     #[inline]
     fn reset_histories(&mut self, thread: ThreadId) {
         *buffer::of(&mut self.resets, thread) = self.pso.memory.time();
+    }
+}
+
+impl Pslo {
+    /// How many stores are kept that have been overwritten, or can be.
+    pub fn kept(&self) -> usize {
+        self.histories[..self.used].iter().map(|history| history.stores.len()).sum()
     }
 }
 
@@ -217,6 +275,25 @@ impl Machine for Pslo {
         self.used = 0;
         self.owners.clear();
         self.resets.clear();
+        self.certain.clear();
+    }
+
+    fn forget_order(&mut self, forget: bool) {
+        self.pso.forget_order(forget);
+        self.is_forgetful = forget;
+    }
+
+    fn begin_thread(&mut self, thread: ThreadId, creator: Option<ThreadId>) {
+        let since = if creator.is_some() { self.pso.memory.time() } else { 0 };
+        *buffer::of(&mut self.certain, thread) = Certain::Since(since);
+    }
+
+    fn await_end(&mut self, thread: ThreadId, _: ThreadId) {
+        *buffer::of(&mut self.certain, thread) = Certain::Later;
+    }
+
+    fn end_thread(&mut self, thread: ThreadId) {
+        *buffer::of(&mut self.certain, thread) = Certain::Later;
     }
 
     #[inline]
@@ -259,6 +336,7 @@ impl Machine for Pslo {
                 }
                 if order.acquires() {
                     self.reset_histories(thread);
+                    self.goes_on(thread);
                 }
             }
             Step::Store { at, order, value } => {

@@ -158,6 +158,10 @@ impl Machine for Pso {
         }
     }
 
+    fn forget_order(&mut self, forget: bool) {
+        self.memory.set_forgetful(forget);
+    }
+
     #[inline]
     fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
         self.memory.introduce(at, initial);

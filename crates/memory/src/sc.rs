@@ -34,6 +34,10 @@ impl Machine for Sc {
         self.memory.clear();
     }
 
+    fn forget_order(&mut self, forget: bool) {
+        self.memory.set_forgetful(forget);
+    }
+
     #[inline]
     fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
         self.memory.introduce(at, initial);

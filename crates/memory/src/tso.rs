@@ -82,6 +82,10 @@ impl Machine for Tso {
         self.buffers.iter_mut().for_each(Buffer::clear);
     }
 
+    fn forget_order(&mut self, forget: bool) {
+        self.memory.set_forgetful(forget);
+    }
+
     #[inline]
     fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
         self.memory.introduce(at, initial);

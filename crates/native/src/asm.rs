@@ -17,17 +17,20 @@
 //! Code of which nothing is known (no debug information, no call of the interface) is left out too: the compiler's own
 //! start-up code looks like that.
 //!
+//! A plain `mov` is what every access is made of, so that no instruction tells that it came from assembly. It is reported where the statement of its
+//! source line has a `mov` in a string, as libraries of atomics in assembly write it.
+//!
 //! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
 
 use crate::symbols::{Frame, Module, Symbols};
 use addr2line::gimli::{self, UnwindSection as _};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What an instruction does to memory that other threads can see.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,6 +39,8 @@ pub enum Effect {
     ReadModifyWrite,
     /// It orders memory accesses (`mfence`, `lfence`, `sfence`).
     Fence,
+    /// It reads or writes (`mov`).
+    Access,
 }
 
 /// How the instruction came to be there.
@@ -91,6 +96,23 @@ impl fmt::Display for HiddenAtomic {
 /// # Errors
 /// The module cannot be read, or is not an ELF file.
 pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>> {
+    examine(path, symbols).map(|examined| examined.hidden)
+}
+
+/// What the machine code of a module tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Examined {
+    /// Its hidden atomics.
+    pub hidden: Vec<HiddenAtomic>,
+    /// Whether Rust's standard library in it is instrumented; `None` if it is not there.
+    pub rust_std: Option<bool>,
+}
+
+/// Looks for hidden atomics, and at Rust's standard library.
+///
+/// # Errors
+/// As [`scan`].
+pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
     let bytes = std::fs::read(path)?;
     let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
@@ -101,6 +123,17 @@ pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>>
     let instrumented_units: HashSet<usize> =
         functions.iter().filter(|function| function.calls_runtime).filter_map(|f| f.unit(module)).collect();
 
+    // However it was built, its sources lie there.
+    let in_std = |function: &&Function| {
+        let unit = module.units.at(function.start).map(|(_, unit)| unit);
+        unit.is_some_and(|unit| unit.name.contains("library/std/src/lib.rs"))
+    };
+    let rust_std = functions
+        .iter()
+        .filter(in_std)
+        .map(|function| function.calls_runtime)
+        .fold(None, |any, calls| Some(calls || any.unwrap_or(false)));
+
     let mut found: Vec<HiddenAtomic> = Vec::new();
     for function in functions.iter().filter(|function| !function.hits.is_empty()) {
         let Some(origin) = function.origin(module, &instrumented_units) else { continue };
@@ -108,7 +141,17 @@ pub fn scan(path: &Path, symbols: &mut Symbols) -> io::Result<Vec<HiddenAtomic>>
             add(&mut found, hit, origin, module);
         }
     }
-    Ok(found)
+    let mut sources = Sources::default();
+    let instrumented = |function: &&Function| function.origin(module, &instrumented_units) == Some(Origin::Assembly);
+    let moves = functions.iter().filter(instrumented).flat_map(|function| &function.moves).take(MOST_MOVES);
+    for &offset in moves {
+        let frames = module.frames(offset);
+        if sources.has_assembly(&frames[0]) {
+            let hit = Hit { offset, instruction: "mov".to_owned(), effect: Effect::Access };
+            add(&mut found, &hit, Origin::Assembly, module);
+        }
+    }
+    Ok(Examined { hidden: found, rust_std })
 }
 
 /// Adds a hit, or counts it where an earlier one has the same source position.
@@ -140,11 +183,53 @@ struct Hit {
     effect: Effect,
 }
 
+/// In a large program looking up where each `mov` comes from would take too long.
+const MOST_MOVES: usize = 100_000;
+
+/// The lines of source files in which assembly moves something.
+#[derive(Default)]
+struct Sources(HashMap<PathBuf, HashSet<u32>>);
+
+impl Sources {
+    fn has_assembly(&mut self, frame: &Frame) -> bool {
+        let Some(path) = frame.path() else { return false };
+        if !self.0.contains_key(&path) {
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            self.0.insert(path.clone(), assembly_lines(&text));
+        }
+        self.0[&path].contains(&frame.line)
+    }
+}
+
+/// The lines on which a statement begins that has a `mov` in a string.
+fn assembly_lines(text: &str) -> HashSet<u32> {
+    /// A statement of more lines than this is not looked at to its end.
+    const LINES: usize = 8;
+    let lines: Vec<&str> = text.lines().collect();
+    let moves = |line: &str| line.split_once('"').is_some_and(|(_, rest)| rest.contains("mov"));
+    let mut found = HashSet::new();
+    for (i, line) in lines.iter().enumerate().filter(|(_, line)| moves(line)) {
+        found.insert(i as u32 + 1);
+        // Compilers name the line on which the statement begins.
+        for back in (i.saturating_sub(LINES)..i).rev() {
+            if lines[back].trim_end().ends_with([';', '{', '}']) {
+                break;
+            }
+            if line.contains("asm") || lines[back].contains("asm") {
+                found.insert(back as u32 + 1);
+            }
+        }
+    }
+    found
+}
+
 /// A piece of code between two starts of functions.
 struct Function {
     start: u64,
     calls_runtime: bool,
     hits: Vec<Hit>,
+    /// Where it moves something from or to memory other than its stack.
+    moves: Vec<u64>,
 }
 
 impl Function {
@@ -194,7 +279,7 @@ fn functions(file: &ElfFile64<'_, Endianness>, module: &Module, runtime: &Runtim
 }
 
 fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
-    let mut function = Function { start, calls_runtime: false, hits: Vec::new() };
+    let mut function = Function { start, calls_runtime: false, hits: Vec::new(), moves: Vec::new() };
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
     let mut previous = Mnemonic::INVALID;
@@ -207,6 +292,7 @@ fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
             Some(effect) => {
                 function.hits.push(Hit { offset: instruction.ip(), instruction: describe(&instruction), effect });
             }
+            None if moves_shared_memory(&instruction) => function.moves.push(instruction.ip()),
             None => {}
         }
         if matches!(instruction.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp) && previous == Mnemonic::Lfence {
@@ -232,6 +318,14 @@ fn effect(instruction: &Instruction) -> Option<Effect> {
         }
         _ => None,
     }
+}
+
+/// Does it move something from or to memory that is neither its stack nor thread-local?
+fn moves_shared_memory(instruction: &Instruction) -> bool {
+    let own = [Register::RSP, Register::RBP].contains(&instruction.memory_base())
+        || [Register::FS, Register::GS].contains(&instruction.segment_prefix());
+    let in_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    instruction.mnemonic() == Mnemonic::Mov && in_memory && !own
 }
 
 fn describe(instruction: &Instruction) -> String {

@@ -10,6 +10,12 @@ use std::path::{Path, PathBuf};
 /// The library itself.
 static RUNTIME: &[u8] = include_bytes!(env!("FENCEPOST_EMBEDDED_RUNTIME"));
 
+/// What programs under test may include.
+static HEADERS: [(&str, &str); 2] = [
+    ("fencepost.h", include_str!("../include/fencepost.h")),
+    ("fencepost.rs", include_str!("../include/fencepost.rs")),
+];
+
 /// The name under which programs look for it.
 pub const NAME: &str = crate::compiler::RUNTIME;
 
@@ -35,15 +41,40 @@ fn install(directory: &Path, library: &[u8]) -> io::Result<()> {
     if fs::metadata(&path).is_ok_and(|file| file.len() == library.len() as u64)
         && fs::read(&path).is_ok_and(|there| there == library)
     {
+        install_headers(directory)?;
         return prepare_runtime_directory(directory);
     }
     fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(library)?;
-    // A temporary file is its owner's alone; a library is everybody's.
-    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))?;
-    file.persist(&path).map_err(|error| error.error)?;
+    place(&path, library, 0o755)?;
+    install_headers(directory)?;
     prepare_runtime_directory(directory)
+}
+
+fn install_headers(directory: &Path) -> io::Result<()> {
+    let directory = include_directory(directory);
+    fs::create_dir_all(&directory)?;
+    for (name, text) in HEADERS {
+        let path = directory.join(name);
+        if !fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            place(&path, text.as_bytes(), 0o644)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the headers are, beside the runtime.
+pub fn include_directory(runtime_directory: &Path) -> PathBuf {
+    runtime_directory.join("include")
+}
+
+/// Writes a file that appears whole or not at all.
+fn place(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(contents)?;
+    // A temporary file is its owner's alone; these are everybody's.
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(mode))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 fn cache_directory() -> PathBuf {

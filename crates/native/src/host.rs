@@ -5,17 +5,19 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Restart, VARIABLE,
-    state,
+    Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report,
+    Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Many executions of one program.
@@ -33,6 +35,19 @@ pub struct Campaign {
     pub timeout: Duration,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
+    /// Compare executions that restarted in place with fresh processes?
+    pub checked: bool,
+    /// How far it is, for those who watch.
+    pub progress: Arc<Progress>,
+}
+
+/// How far a campaign is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Executions that have ended.
+    pub executions: AtomicU64,
+    /// Findings so far; the same one in two workers counts twice.
+    pub findings: AtomicU64,
 }
 
 impl Campaign {
@@ -45,19 +60,29 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1 },
+                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
-                restart: Restart::InPlace,
+                prune: Pruning::default(),
+                restart: Restart::Auto,
                 status_is_finding: true,
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
                 fences: Vec::new(),
+                volatile: Volatile::default(),
+                ignored: Vec::new(),
+                details: None,
+                debug: None,
+                spec: None,
+                digests: Vec::new(),
+                only_digests: false,
             },
             timeout: Duration::from_secs(10),
             jobs: 1,
+            progress: Arc::default(),
+            checked: true,
         }
     }
 }
@@ -73,11 +98,16 @@ pub struct Found {
     pub report: Report,
 }
 
+/// How the answers of an execution were drawn: its seed, and in which way.
+type Drawn = (u64, Sampling);
+
 /// What a campaign has given.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// How many executions there were.
     pub executions: u64,
+    /// In how many of them something was found.
+    pub failing: u64,
     /// How many steps they took.
     pub steps: u64,
     /// How they ended.
@@ -94,10 +124,35 @@ pub struct Results {
     pub exposed: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Which reads read from which stores, each with the first execution in which it was seen.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
+    /// Why what was found may not be true.
+    pub warnings: Vec<String>,
+    /// Were executions run in child processes?
+    pub forked: bool,
+    /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
+    pub beyond: Option<Beyond>,
+    /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
+    pub digests: BTreeMap<u64, (u64, Drawn)>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
+    /// Of a collection of outcomes: those of atomic operations.
+    pub collected: Option<Collected>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// The outcomes of atomic operations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Collected {
+    /// Each once.
+    pub outcomes: Vec<Observations>,
+    /// How many executions it took.
+    pub executions: u64,
+    /// Why there may be others, if there may.
+    pub problem: Option<String>,
 }
 
 /// What came of an exploration.
@@ -127,18 +182,89 @@ pub fn find_runtime() -> Option<PathBuf> {
     command.ancestors().skip(1).take(3).map(|dir| dir.join("libfencepost_runtime.so")).find(|path| path.exists())
 }
 
+/// Executions that may be longer than this are not compared.
+const LONGEST_COMPARED: u64 = 2_000_000;
+
 /// Runs the executions and collects what they give.
+///
+/// Executions that restart in place are checked: a few of them are run again in fresh processes and must give the same traces. If they do not, none is
+/// trusted, and all are run again in child processes, unless the user insists.
 pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
+    let Request { first, count, restart, .. } = campaign.request;
+    let random = matches!(campaign.request.answers, Answers::Random { .. });
+    // A trace of a very long execution would not fit.
+    let long = campaign.request.max_steps > LONGEST_COMPARED;
+    if !campaign.checked || !random || long || restart == Restart::Fork || count < 2 {
+        return run_once(campaign, &library, start);
+    }
+    let mut campaign = campaign.clone();
+    campaign.request.digests = vec![first + count / 2, first + count - 1];
+    let mut results = run_once(&campaign, &library, start)?;
+    if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
+        // What other workers have done since is a matter of chance.
+        let last = found.first_execution;
+        results.digests.retain(|execution, _| *execution <= last);
+    }
+    let mut difference = None;
+    for (execution, (digest, drawn)) in &results.digests {
+        if fresh_digest(&campaign, &library, *execution, *drawn)?.is_some_and(|fresh| fresh != *digest) {
+            difference = Some((*execution, *drawn));
+            break;
+        }
+    }
+    let Some((execution, drawn)) = difference else { return Ok(results) };
+    // The same again in two fresh processes: does the program itself not do the same twice?
+    let fresh = || fresh_digest(&campaign, &library, execution, drawn);
+    let again = [fresh()?, fresh()?];
+    let number = execution + 1;
+    if again[0] != again[1] {
+        results.warnings.push(format!(
+            "execution {number} is not the same twice with the same schedule: the program depends on something outside of Fencepost's \
+             control, so that findings may not replay"
+        ));
+    } else if restart == Restart::Auto {
+        campaign.request.restart = Restart::Fork;
+        results = run_once(&campaign, &library, start)?;
+        let deed = "did otherwise when it was restarted in place".to_owned();
+        results.beyond = Some(Beyond { execution, deed, stack: None });
+    } else {
+        results.warnings.push(format!(
+            "execution {number} is another one in a fresh process: what was found by restarting in place is not to be trusted"
+        ));
+    }
+    results.seconds = start.elapsed().as_secs_f64();
+    Ok(results)
+}
+
+/// The digest of an execution's trace, from a fresh process.
+fn fresh_digest(
+    campaign: &Campaign,
+    library: &Library,
+    execution: u64,
+    (seed, sampling): Drawn,
+) -> io::Result<Option<u64>> {
+    let mut campaign = campaign.clone();
+    campaign.request.answers = Answers::Drawn { seed, sampling };
+    campaign.request.digests = vec![execution];
+    campaign.request.restart = Restart::Fork;
+    campaign.request.only_digests = true;
+    campaign.request.stop_at_first = false;
+    campaign.progress = Arc::default();
+    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|(digest, _)| *digest))
+}
+
+fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
     let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
+    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
     let pieces = (0..jobs).map(|i| {
-        let first = (i * share).min(campaign.request.count);
+        let first = i.saturating_mul(share).min(campaign.request.count);
         (campaign.request.first + first, share.min(campaign.request.count - first))
     });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
-        let library = &library;
         let workers: Vec<_> =
             pieces.map(|(first, count)| scope.spawn(move || run_piece(campaign, library, first, count))).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's thread does not panic")).collect()
@@ -160,14 +286,53 @@ pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
     again.request.count = 1;
     again.request.keep_traces = true;
     again.jobs = 1;
+    again.progress = Arc::default();
     run_campaign(&again)
 }
 
+/// Runs the execution of this number of a campaign again, without a trace.
+pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
+    let mut again = campaign.clone();
+    again.request.first = execution;
+    again.request.count = 1;
+    again.jobs = 1;
+    run_campaign(&again)
+}
+
+/// How many schedules of atomic operations are tried.
+const SCHEDULES: u64 = 100_000;
+/// Where an execution of atomic operations is cut off.
+const ATOMIC_STEPS: u64 = 100_000;
+/// More outcomes than this tell nobody anything, and do not fit a request.
+const MOST_OUTCOMES: usize = 5_000;
+
+/// Collects what the program can observe if each of its operations takes effect at once and memory is sequentially consistent.
+pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
+    let mut atomic = campaign.clone();
+    atomic.request.answers = Answers::Atomic;
+    if atomic.request.model.is_hardware() {
+        (atomic.request.model, atomic.request.buffer) = (Model::Sc, None);
+    }
+    (atomic.request.first, atomic.request.count) = (0, SCHEDULES);
+    atomic.request.max_steps = ATOMIC_STEPS;
+    atomic.request.stop_at_first = false;
+    atomic.jobs = 1;
+    let mut collected = run_campaign(&atomic)?.collected.unwrap_or_default();
+    collected.outcomes.sort();
+    collected.outcomes.dedup();
+    if collected.executions == 0 {
+        collected.problem = Some("the program ended the process".to_owned());
+    } else if collected.outcomes.len() > MOST_OUTCOMES {
+        collected.problem = Some(format!("there are more than {MOST_OUTCOMES} outcomes"));
+    }
+    Ok(collected)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
-struct Library(tempfile::TempDir);
+pub(crate) struct Library(tempfile::TempDir);
 
 impl Library {
-    fn new(runtime: &Path) -> io::Result<Library> {
+    pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
         let dir = tempfile::tempdir()?;
         std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
         Ok(Library(dir))
@@ -178,21 +343,37 @@ impl Library {
 fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> io::Result<Results> {
     let mut results = Results::default();
     let (mut next, end) = (first, first + count);
+    let mut restart = campaign.request.restart;
+    let mut before: Option<Mailbox> = None;
     while next < end {
-        let mut mailbox = Mailbox::new(&Request { first: next, count: end - next, ..campaign.request.clone() })?;
+        let mut mailbox =
+            Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
+        if let Some(before) = &before {
+            mailbox.go_on_from(before);
+        }
         let mut worker = start(campaign, library, &mailbox)?;
-        let status = watch(&mut worker, &mailbox, campaign.timeout)?;
+        let status = watch(&mut worker, &mailbox, campaign)?;
+        if let state::SPOILT | state::MOVED = mailbox.header().state.load(Ordering::Acquire) {
+            // Nobody knows which of its executions were right, or what steered the last of them is lost with it: all of them again.
+            results.beyond = results.beyond.or(mailbox.beyond());
+            restart = Restart::Fork;
+            continue;
+        }
         mailbox.collect(&mut results);
         match mailbox.header().state.load(Ordering::Acquire) {
             state::DONE => break,
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 results.record_death(current, status);
-                if let Answers::Explore | Answers::Graph { .. } = campaign.request.answers {
+                if campaign.request.stop_at_first {
+                    break;
+                }
+                if let Answers::Explore | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
                 next = current + 1;
+                before = Some(mailbox);
             }
             state::BROKEN => {
                 let why = results.notes.last().cloned().unwrap_or_default();
@@ -209,7 +390,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+/// What the program finds in its environment beside what is there already.
+pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
     let mut path = library.0.path().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
@@ -221,17 +403,20 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
         preload.push(":");
         preload.push(old);
     }
-    let mut command = Command::new(&campaign.program);
-    command
-        .args(&campaign.arguments)
-        .env("LD_LIBRARY_PATH", path)
-        .env("LD_PRELOAD", preload)
+    [
+        ("LD_LIBRARY_PATH", path),
+        ("LD_PRELOAD", preload),
         // What the dynamic linker looks up late, it would have to look up again in every execution.
-        .env("LD_BIND_NOW", "1")
+        ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        .env("RUST_BACKTRACE", "0")
-        .env(VARIABLE, mailbox.file.path())
-        .stdin(Stdio::null());
+        ("RUST_BACKTRACE", "0".into()),
+        (VARIABLE, mailbox.file.path().into()),
+    ]
+}
+
+fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
+    let mut command = Command::new(&campaign.program);
+    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
     // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
     // the host's.
     unsafe {
@@ -247,13 +432,17 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
 }
 
 /// Waits for the worker, and interrupts executions that take too long.
-fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result<ExitStatus> {
+fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<ExitStatus> {
+    let timeout = campaign.timeout;
+    let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
     let mut interrupted = false;
     let mut pause = Duration::from_micros(200);
     loop {
+        seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
+            seen.update(mailbox, &campaign.progress);
             return Ok(status);
         }
         std::thread::sleep(pause);
@@ -271,26 +460,54 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, timeout: Duration) -> io::Result
     }
 }
 
+/// What of a worker's work has been added to the progress.
+#[derive(Default)]
+struct Seen {
+    executions: u64,
+    log: usize,
+}
+
+impl Seen {
+    fn update(&mut self, mailbox: &Mailbox, progress: &Progress) {
+        let done = mailbox.header().done.load(Ordering::Relaxed);
+        progress.executions.fetch_add(done - self.executions, Ordering::Relaxed);
+        self.executions = done;
+        let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
+        if used > self.log {
+            const FINDING: &[u8] = b"{\"record\":\"finding\"";
+            let new = mailbox.map[LOG_OFFSET + self.log..LOG_OFFSET + used].split(|byte| *byte == b'\n');
+            let findings = new.filter(|line| line.starts_with(FINDING)).count();
+            progress.findings.fetch_add(findings as u64, Ordering::Relaxed);
+            self.log = used;
+        }
+    }
+}
+
 impl Results {
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
+        self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
-        let how = match status.signal() {
-            Some(signal) => format!("signal {signal}"),
-            None => format!("status {}", status.code().unwrap_or(-1)),
-        };
+        let (fingerprint, message) = death(status.into_raw());
         let report = Report {
-            fingerprint: 0,
+            fingerprint,
             kind: FindingKind::Crash,
-            message: format!("the process ended outside of Fencepost's control: {how}"),
+            message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
         };
-        self.found.push(Found { count: 1, first_execution: execution, report });
+        merge(
+            self,
+            Results { found: vec![Found { count: 1, first_execution: execution, report }], ..Results::default() },
+        );
     }
 }
 
@@ -306,12 +523,14 @@ fn name(end: End) -> &'static str {
         End::Timeout => "timeout",
         End::Redundant => "redundant",
         End::Died => "died",
+        End::Livelock => "livelock",
     }
 }
 
 /// Puts what two workers, or two campaigns, found together.
 pub fn merge(into: &mut Results, other: Results) {
     into.executions += other.executions;
+    into.failing += other.failing;
     into.seconds += other.seconds;
     into.steps += other.steps;
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
@@ -319,8 +538,26 @@ pub fn merge(into: &mut Results, other: Results) {
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
     into.exposed.extend(other.exposed);
-    into.notes.extend(other.notes);
+    for (pair, first) in other.pairs {
+        into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
+    }
+    into.cut_off.extend(other.cut_off);
+    other.notes.into_iter().for_each(|note| {
+        if !into.notes.contains(&note) {
+            into.notes.push(note)
+        }
+    });
+    other.warnings.into_iter().for_each(|warning| {
+        if !into.warnings.contains(&warning) {
+            into.warnings.push(warning)
+        }
+    });
+    into.forked |= other.forked;
+    into.digests.extend(other.digests);
+    // The first deed counts: which workers met others is a matter of how the work was shared out.
+    into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);
     into.explored = other.explored.or(into.explored);
+    into.collected = other.collected.or(into.collected.take());
     for found in other.found {
         let same =
             |f: &&mut Found| f.report.fingerprint == found.report.fingerprint && f.report.kind == found.report.kind;
@@ -338,13 +575,15 @@ pub fn merge(into: &mut Results, other: Results) {
 }
 
 /// The host's side of a mailbox.
-struct Mailbox {
+pub(crate) struct Mailbox {
     file: tempfile::NamedTempFile,
     map: MmapMut,
+    /// Digests of executions in child processes are wanted.
+    fresh: bool,
 }
 
 impl Mailbox {
-    fn new(request: &Request) -> io::Result<Mailbox> {
+    pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
@@ -353,7 +592,14 @@ impl Mailbox {
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map })
+        Ok(Mailbox { file, map, fresh: request.only_digests })
+    }
+
+    /// What has been seen so far steers the worker after one that died, too.
+    fn go_on_from(&mut self, before: &Mailbox) {
+        let start = std::mem::offset_of!(Header, coverage);
+        let part = start..start + size_of::<Coverage>();
+        self.map[part.clone()].copy_from_slice(&before.map[part]);
     }
 
     fn header(&self) -> &Header {
@@ -361,12 +607,21 @@ impl Mailbox {
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
+    /// What the worker did that could not be undone.
+    fn beyond(&mut self) -> Option<Beyond> {
+        let mut left = Results::default();
+        self.collect(&mut left);
+        left.beyond
+    }
+
     /// Adds what the worker has left.
     fn collect(&mut self, results: &mut Results) {
         let mut part = Results::default();
         let header = self.header();
         part.executions = header.done.load(Ordering::Acquire);
+        part.failing = header.failing.load(Ordering::Acquire);
         part.steps = header.steps.load(Ordering::Acquire);
+        part.forked = header.forking.load(Ordering::Acquire) != 0;
         for end in End::ALL {
             let n = header.ended[end as usize].load(Ordering::Acquire);
             if n != 0 {
@@ -379,6 +634,7 @@ impl Mailbox {
                 part.statuses.insert(status as u8, n);
             }
         }
+        part.pairs.extend(header.coverage.pairs());
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()
@@ -393,17 +649,31 @@ impl Mailbox {
                 Ok(Record::Finding(report)) => {
                     let (count, first_execution) =
                         counts.get(&report.fingerprint).copied().unwrap_or((1, report.execution));
-                    part.found.push(Found { count, first_execution, report });
+                    part.found.push(Found { count, first_execution, report: *report });
                 }
                 Ok(Record::Output { fingerprint, text, .. }) => {
                     let count = counts.get(&fingerprint).map_or(1, |c| c.0);
                     part.outputs.insert(text, count);
                 }
+                Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
+                Ok(Record::Digest { execution, digest, drawn }) => {
+                    if self.fresh || !part.forked {
+                        part.digests.insert(execution, (digest, drawn));
+                    }
+                }
                 Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(exposed @ Record::Exposed { .. }) => part.exposed.push(exposed),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });
+                }
+                Ok(Record::Outcome { outcome }) => {
+                    part.collected.get_or_insert_with(Collected::default).outcomes.push(outcome);
+                }
+                Ok(Record::Collected { executions, problem }) => {
+                    let collected = part.collected.get_or_insert_with(Collected::default);
+                    (collected.executions, collected.problem) = (executions, problem);
                 }
                 Err(error) => part.notes.push(format!("a record that cannot be read: {error}")),
             }

@@ -6,6 +6,7 @@
 //! - [`asm`] finds the atomics that the compiler's instrumentation cannot see.
 //! - [`symbols`] turns addresses into functions, files and lines, and addresses of data into names of variables.
 //! - [`host`] runs the program, in worker processes, and collects what they find.
+//! - [`gdb`] runs one execution of it under a debugger.
 //! - [`embedded`] has the runtime that goes into the program, and unpacks it.
 //! - [`compiler`] is `fencepost cc` and `fencepost c++`, and compiles single files.
 
@@ -14,6 +15,7 @@ pub mod compiler;
 mod debuginfo;
 pub mod elf;
 pub mod embedded;
+pub mod gdb;
 pub mod host;
 mod image;
 pub mod libraries;

@@ -75,6 +75,46 @@ fn inline_assembly_is_found_at_every_level() {
     }
 }
 
+/// Accesses in assembly are found by their source: in place, over several lines, and made by a macro. What only orders the compiler, or waits, is none.
+#[test]
+fn plain_moves_in_assembly_are_found() {
+    let bench = Bench::new();
+    bench.file(
+        "mov.c",
+        "\
+#define LOAD(I) int v; __asm__ volatile(I \" %1, %0\" : \"=r\"(v) : \"m\"(*p) : \"memory\"); return v
+int x, y;
+static inline void store(int *p, int v) {
+    __asm__ volatile(\"movl %1, %0\" : \"=m\"(*p) : \"r\"(v) : \"memory\");
+}
+static inline int load(int *p) {
+    int v;
+    __asm__ volatile(
+        \"movl %1, %0\"
+        : \"=r\"(v)
+        : \"m\"(*p));
+    return v;
+}
+static inline int by_macro(int *p) {
+    LOAD(\"movl\");
+}
+static inline void none(void) { __asm__ volatile(\"pause\"); __asm__ volatile(\"\" ::: \"memory\"); }
+int main(void) {
+    store(&x, 1);
+    none();
+    y = load(&x) + by_macro(&y);
+    return y;
+}
+",
+    );
+    for level in ["-O0", "-O1", "-O2"] {
+        bench.run(&format!("gcc -fsanitize=thread -g {level} mov.c -o mov"));
+        let hidden = found(&bench, "mov");
+        assert_eq!(brief(&hidden), [("mov", "store", 4), ("mov", "load", 8), ("mov", "by_macro", 15)], "{level}");
+        assert!(hidden.iter().all(|hidden| hidden.effect == Effect::Access), "{level}");
+    }
+}
+
 #[test]
 fn the_message_says_what_where_and_what_to_do() {
     let bench = Bench::new();

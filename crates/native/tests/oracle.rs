@@ -253,7 +253,7 @@ const CXX_START: &str = r##"#ifndef __clang__
 #include <thread>
 "##;
 
-const RUST_START: &str = "use std::sync::Barrier;\nuse std::sync::atomic::{AtomicUsize, Ordering, fence};\n";
+const RUST_START: &str = "use std::sync::atomic::{AtomicUsize, Ordering, fence};\n";
 
 /// The components of the state as expressions.
 fn components(test: &Test, register: impl Fn(usize, &str) -> String, location: impl Fn(&str) -> String) -> Vec<String> {
@@ -424,10 +424,9 @@ fn rust_test(number: usize, test: &Test) -> Result<String, std::fmt::Error> {
     for (name, _, value) in &test.locations {
         writeln!(text, "static {}: AtomicUsize = AtomicUsize::new({value});", global(name))?;
     }
-    writeln!(text, "static T{number}_START: Barrier = Barrier::new({});", test.threads.len())?;
     for (index, thread) in test.threads.iter().enumerate() {
         let registers: Vec<&str> = test.registers(index).collect();
-        writeln!(text, "fn t{number}_thread{index}() -> Vec<usize> {{\n    T{number}_START.wait();")?;
+        writeln!(text, "fn t{number}_thread{index}() -> Vec<usize> {{")?;
         for line in &thread.body {
             let line = match Simple::demand(line) {
                 Simple::Store { location, value, order } => {

@@ -12,6 +12,16 @@ pub trait Describe {
     /// The source text of the statement at a program point, if it is known.
     fn statement(&self, label: &Label) -> Option<String>;
 
+    /// The whole text of the file that a program point is in, if it is there.
+    fn source(&self, _label: &Label) -> Option<String> {
+        None
+    }
+
+    /// Is the first label of a race the access that came later?
+    fn later_first(&self) -> bool {
+        false
+    }
+
     /// The name of a location.
     fn location(&self, at: Location) -> String {
         format!("{at:?}")

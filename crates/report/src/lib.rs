@@ -48,4 +48,4 @@ pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
 pub use order::{Order, Timeline};
-pub use run::{RunReport, Verdict};
+pub use run::{Restarted, RunReport, Seen, Verdict};

@@ -26,6 +26,38 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// How much of what a program can do has been seen: pairs of a store and a read from it, by program points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// How many pairs.
+    pub pairs: u64,
+    /// How many of them were new in the last [`recent`](Self::recent) executions.
+    pub new: u64,
+    /// How many executions are the last ones.
+    pub recent: u64,
+    /// The last execution that showed a new one, counted from 1; 0 if there was none.
+    pub last_new_execution: u64,
+}
+
+impl Seen {
+    /// From the first execution of each pair, counted from 0.
+    ///
+    /// ```
+    /// let seen = fencepost_report::Seen::new([0, 0, 90, 8_500], 10_000);
+    /// assert_eq!((seen.pairs, seen.new, seen.recent, seen.last_new_execution), (4, 1, 2_000, 8_501));
+    /// ```
+    pub fn new(firsts: impl IntoIterator<Item = u64>, executions: u64) -> Seen {
+        let recent = (executions / 5).min(2_000);
+        let mut seen = Seen { pairs: 0, new: 0, recent, last_new_execution: 0 };
+        for first in firsts {
+            seen.pairs += 1;
+            seen.new += u64::from(first + recent >= executions);
+            seen.last_new_execution = seen.last_new_execution.max(first + 1);
+        }
+        seen
+    }
+}
+
 /// A campaign and its findings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunReport {
@@ -47,15 +79,47 @@ pub struct RunReport {
     pub executions: u64,
     /// How many were cut off by a limit or in an endless loop.
     pub blocked: u64,
-    /// How many different final states were seen.
-    pub states: u64,
+    /// In how many something was found.
+    pub failing_executions: u64,
+    /// How many different final states were seen, if the program has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<u64>,
+    /// Which reads read from which stores, of a random campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Seen>,
     /// How long it took.
     pub seconds: f64,
+    /// How a native program was put back to its beginning.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restarted>,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// How many findings more there were that the user did not want to hear of.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suppressed: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// How executions of a native program began anew.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Restarted {
+    /// `in-place`, or `fork` if executions had processes of their own.
+    #[serde(rename = "restart")]
+    pub how: String,
+    /// Why not in place, where nobody asked for it.
+    #[serde(rename = "restart_reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl RunReport {
+    /// Did a limit cut off all executions of a random campaign?
+    pub fn is_all_cut_off(&self) -> bool {
+        self.command == "test" && self.blocked > 0 && self.blocked == self.executions
+    }
+
     /// The JSON document, with a newline at the end.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a report is always JSON");

@@ -1,10 +1,10 @@
 //! The text that people see, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report`
 //! writes them anew; the difference is then for review.
 
-use fencepost_report::text::{self, Execution, Look};
+use fencepost_report::text::{self, Call, Execution, Look, Mark};
 use fencepost_report::{
-    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, StateCount, Verdict,
-    litmus_error_json, litmus_json, statement_at,
+    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen, StateCount,
+    Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
@@ -138,6 +138,9 @@ impl Describe for Words {
     fn statement(&self, label: &Label) -> Option<String> {
         statement_at(SOURCE, label.line, label.column)
     }
+    fn source(&self, label: &Label) -> Option<String> {
+        (label.file == "SB.litmus").then(|| SOURCE.to_owned())
+    }
     fn location(&self, at: Location) -> String {
         if at.address == 0 { "x" } else { "y" }.to_owned()
     }
@@ -183,7 +186,10 @@ fn trace(model: Model, steps: &[(u32, u32, EventKind)], x: &[u32], y: &[u32]) ->
 
 fn shown(trace: &Trace, order: Order, races: &[(EventId, EventId)], look: Look) -> String {
     let state = [("0:r0".to_owned(), "0".to_owned()), ("1:r0".to_owned(), "0".to_owned())];
-    text::execution(&Execution { trace, order, describe: &Words, races, state: &state }, look)
+    text::execution(
+        &Execution { trace, order, describe: &Words, races, state: &state, involved: &[], marks: &[] },
+        look,
+    )
 }
 
 fn buffers() -> Trace {
@@ -244,9 +250,13 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         complete: false,
         executions: 10_000,
         blocked: 3,
-        states: 4,
+        failing_executions: findings.iter().map(|f| f.count).sum(),
+        states: Some(4),
+        coverage: None,
         seconds: 0.41,
+        restart: None,
         findings,
+        suppressed: 0,
     }
 }
 
@@ -259,6 +269,9 @@ fn data_race() -> Finding {
         first_execution: 3,
         severity: Severity::Harmful,
         labels: race_labels(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: Some("fencepost-out/finding-1.json".into()),
     }
 }
@@ -267,7 +280,7 @@ fn data_race() -> Finding {
 fn a_run_that_found_something() {
     let report = run(Verdict::Fail, vec![data_race()]);
     let execution = shown(&buffers(), Order::Executed, &[], look(100));
-    check("run-fail.txt", &text::run(&report, &[Some(execution)], look(100)));
+    check("run-fail.txt", &text::run(&report, &[Some(execution)], &Words, look(100)));
     check("run-fail.json", &report.to_json());
     assert_eq!(serde_json::from_str::<RunReport>(&report.to_json()).unwrap(), report);
 }
@@ -276,6 +289,93 @@ fn a_run_that_found_something() {
 fn runs_that_found_nothing() {
     let mut complete = run(Verdict::Pass, vec![]);
     (complete.complete, complete.blocked) = (true, 0);
-    let text = [complete, run(Verdict::Incomplete, vec![])].map(|report| text::run(&report, &[], look(100)));
+    let nothing_new = RunReport { coverage: Some(Seen::new([0, 7], 10_000)), ..run(Verdict::Pass, vec![]) };
+    let some_new = RunReport { coverage: Some(Seen::new([0, 9_000, 9_500], 10_000)), ..run(Verdict::Pass, vec![]) };
+    let reports = [complete, run(Verdict::Incomplete, vec![]), nothing_new, some_new];
+    let text = reports.map(|report| text::run(&report, &[], &Words, look(100)));
     check("run-pass.txt", &text.join("\n"));
+}
+
+/// Of 500 steps those matter that the failing thread took last, the store that it missed, and how it began.
+#[test]
+fn a_long_execution_is_cut_to_what_matters() {
+    let mut steps = vec![(0, 4, store(X)), (0, 4, store(X))];
+    steps.extend((0..400).map(|_| (1, 9, load(Y, 0))));
+    steps.push((1, 9, load(X, 1)));
+    steps.extend((0..100).map(|_| (2, 5, load(Y, 0))));
+    let mut trace = trace(Model::C11, &steps, &[1, 2], &[]);
+    trace.threads = 3;
+    trace.outcome = Outcome::Failed { thread: ThreadId(1), failure: Failure::Assertion };
+    let mark = Mark {
+        after: 450,
+        thread: ThreadId(1),
+        label: Label { function: "P1".into(), file: "SB.litmus".into(), line: 9, column: 3 },
+        remark: "fails".into(),
+    };
+    let shown = Execution {
+        trace: &trace,
+        order: Order::Executed,
+        describe: &Words,
+        races: &[],
+        state: &[],
+        involved: &[ThreadId(1)],
+        marks: &[mark],
+    };
+    let text = text::execution(&shown, look(100));
+    assert!(!text.contains("P2"), "a thread that has no part in it has no column: {text}");
+    check("execution-long.txt", &text);
+}
+
+// ---- findings in their source
+
+/// The later access of a native race comes first; a file that is not there is named.
+#[test]
+fn source_lines_are_marked() {
+    struct Native;
+    impl Describe for Native {
+        fn statement(&self, _: &Label) -> Option<String> {
+            None
+        }
+        fn source(&self, label: &Label) -> Option<String> {
+            (label.file == "SB.litmus").then(|| SOURCE.to_owned())
+        }
+        fn later_first(&self) -> bool {
+            true
+        }
+    }
+    let mut race = data_race();
+    let mut text = text::finding(&race, 10_000, &Native, look(100));
+    text += &text::finding(&race, 10_000, &Native, Look { width: 100, colour: true }).replace('\x1b', "ESC");
+    race.labels[1].label.file = "moved.c".into();
+    text += &text::finding(&race, 10_000, &Native, look(100));
+    race.labels[1].label = race.labels[0].label.clone();
+    race.labels[0].label.column = 0;
+    race.labels[1].label.column = 0;
+    text += &text::finding(&race, 10_000, &Native, look(100));
+    // Lines that the file no longer has.
+    race.labels.iter_mut().for_each(|label| label.label.line = 900);
+    text += &text::finding(&race, 10_000, &Native, look(100));
+    check("finding-source.txt", &text);
+}
+
+#[test]
+fn stacks_and_output_are_cut() {
+    let call = |i: u32| Call {
+        label: Label { function: format!("f{i}"), file: "queue.c".into(), line: i, column: 0 },
+        inlined: i == 1,
+    };
+    let calls: Vec<Call> = (1..20).map(call).collect();
+    let lines: String = (1..30).map(|i| format!("line {i}\x1b[2J\n")).collect();
+    check(
+        "stack.txt",
+        &(text::stack("thread 1 (write):", &calls, look(100)) + &text::printed("stdout", &lines, look(100))),
+    );
+    assert_eq!(text::stack("thread 1", &[], look(100)) + &text::printed("stdout", "", look(100)), "");
+}
+
+#[test]
+fn a_campaign_that_came_to_no_end_says_so() {
+    let mut report = run(Verdict::Incomplete, vec![]);
+    (report.blocked, report.states) = (report.executions, None);
+    check("run-cut-off.txt", &text::run(&report, &[], &Words, look(100)));
 }

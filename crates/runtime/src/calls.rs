@@ -2,7 +2,6 @@
 //!
 //! Instrumented functions announce themselves. Two stores and an addition for each: this is the most frequent hook of all.
 
-use crate::sys;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// How many calls deep a thread is followed. Deeper ones are counted, but not remembered.
@@ -22,12 +21,13 @@ static TOP: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
 static LIMIT: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Calls {
-    /// Nothing entered yet.
-    pub fn clear(&mut self) {
-        if self.base == 0 {
-            // Room below, for exits without an entry.
-            self.base = sys::reserve(0, MARGIN + DEPTH * 8).unwrap_or(0) + MARGIN;
-        }
+    /// How much memory it takes.
+    pub const LENGTH: usize = MARGIN + DEPTH * 8;
+
+    /// Nothing entered yet. The list lies at `place`.
+    pub fn clear(&mut self, place: usize) {
+        // Room below, for exits without an entry.
+        self.base = place + MARGIN;
         self.top = self.base;
     }
 
@@ -48,11 +48,6 @@ impl Calls {
         let count = end.saturating_sub(self.base) / 8;
         // SAFETY: the words up to the top were written by `push`; the mapping is as long as the limit.
         (0..count).rev().map(|i| unsafe { *(self.base as *const usize).add(i) }).take(64).collect()
-    }
-
-    /// The place of this mapping, for the snapshot to leave it alone.
-    pub fn range(&self) -> (usize, usize) {
-        (self.base - MARGIN, self.base + DEPTH * 8)
     }
 }
 

@@ -5,10 +5,12 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
-use crate::{clock, context, control, explore, fibers, hooks, hunt, modules, results, shadow, snapshot, sys};
-use control::Strategy;
-use fencepost_engine::{Follow, Random};
-use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, execution_seed, state};
+use crate::{
+    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, hunt, modules, real,
+    restart, results, shadow, snapshot, spec, sys,
+};
+use fencepost_engine::Sampler;
+use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -46,6 +48,11 @@ fn campaign() -> &'static mut Campaign {
     CAMPAIGN.get().as_mut().expect("internal error: no campaign")
 }
 
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    CAMPAIGN.get().as_ref()?.request.as_ref()
+}
+
 /// The program's `main`, for when it is called instead of it.
 pub fn set_main(main: Main) {
     *CAMPAIGN.get() = Some(Campaign {
@@ -81,6 +88,26 @@ fn take_variable(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
     found
 }
 
+/// Takes the runtime's own name off the list of libraries to load first: programs that this one starts are not under control.
+fn leave_preload(environment: *mut *mut c_char) {
+    const NAME: &[u8] = b"LD_PRELOAD=";
+    let mut at = environment;
+    // SAFETY: the environment is a list of strings that ends with null; a string only gets shorter.
+    unsafe {
+        while !(*at).is_null() {
+            let entry = CStr::from_ptr(*at).to_bytes_with_nul();
+            if let Some(list) = entry.strip_prefix(NAME)
+                && let Some(end) = list.iter().position(|b| *b == b':')
+            {
+                let rest = (*at).add(NAME.len());
+                return std::ptr::copy(rest.add(end + 1), rest, list.len() - end - 1);
+            }
+            at = at.add(1);
+        }
+    }
+    take_variable(environment, "LD_PRELOAD");
+}
+
 /// Runs in place of the program's `main`.
 pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
     let Some(path) = take_variable(environment, VARIABLE) else {
@@ -89,6 +116,7 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     };
     // Set by the host: addresses that are looked up when they are first used would be forgotten with each execution.
     take_variable(environment, "LD_BIND_NOW");
+    leave_preload(environment);
     global::set_inside(true);
     std::panic::set_hook(Box::new(|info| ending::internal(&info.to_string())));
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
@@ -100,7 +128,10 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     campaign.top = context::stack_pointer() - 1024;
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
     fibers::all().begin(campaign.top, campaign.base, run_main);
-    snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
+    if campaign.request.as_ref().is_some_and(|request| request.restart != Restart::Fork) {
+        snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
+    }
+    restart::prepare(campaign.request.as_ref().expect("it was just put there"));
     let mut never = 0;
     // SAFETY: a stack of its own; `run` does not return, so that this frame stays as it is.
     unsafe { context::switch(&raw mut never, context::prepare(stack + STACK, run)) };
@@ -109,21 +140,30 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
 
 fn prepare(request: &Request) {
     context::initialise();
+    real::prepare();
     if !shadow::initialise() {
         ending::give_up("cannot reserve address space for the race detector (is there a limit on virtual memory?)");
     }
+    if !fibers::all().prepare() {
+        ending::give_up("no memory for threads");
+    }
     modules::refresh();
-    control::initialise(request.model, request.buffer);
+    control::initialise(request);
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
     }
     if let Answers::Hunt(answers) = &request.answers {
         hunt::prepare(answers, request.model);
     }
+    details::initialise(request);
+    hooks::volatile::initialise(request.volatile);
+    spec::prepare(request);
+    results::capture_output();
     hooks::prepare();
     ending::catch_signals();
-    results::capture_output();
-    fibers::all().stock(LENDERS);
+    // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any case, because libc and libstdc++
+    // do otherwise as long as there are no threads.
+    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { LENDERS });
 }
 
 /// The main thread of an execution.
@@ -140,6 +180,7 @@ extern "C" fn run_main() -> ! {
 extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
+    debugger::stop_at(request.debug);
     if let Answers::Explore | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
@@ -149,38 +190,69 @@ extern "C" fn run() -> ! {
     if let Some(header) = results::header() {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
+    if request.answers == Answers::Atomic {
+        atomically::collect(&request, |execution| {
+            if forking {
+                in_child(execution, &request)
+            } else {
+                in_place(execution, &request)
+            };
+        });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
     for execution in request.first..request.first + request.count {
+        if request.only_digests && !request.digests.contains(&execution) {
+            continue;
+        }
         results::begin(execution);
+        restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
         if found && request.stop_at_first {
             break;
         }
     }
+    if !forking {
+        restart::audit();
+    }
     results::set_state(state::DONE);
     sys::exit(0)
 }
 
-fn strategy(execution: u64, request: &Request) -> Strategy {
+fn answers(execution: u64, request: &Request) -> control::Answers {
     match &request.answers {
-        Answers::Random { seed } => Strategy::Random(Random::new(execution_seed(*seed, execution))),
+        Answers::Random { seed, sampling } => {
+            let Some(header) = results::header() else { ending::internal("no mailbox") };
+            let (seed, sampling) = Sampler::plan(*seed, sampling, execution, &header.coverage);
+            control::Answers::Random { seed, sampling }
+        }
+        Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
+        Answers::Atomic => control::Answers::Atomic,
         Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
-        Answers::Hunt(_) => hunt::strategy(execution),
+        Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
-            Some(Answers::Follow { choices }) => Strategy::Follow(Follow::new(choices)),
+            Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
             _ => ending::internal("the request has changed"),
         },
     }
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::begin(strategy(execution, request), request.max_steps);
+    control::set_recording(request.keep_traces || request.digests.contains(&execution));
+    control::begin(answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     control::started();
-    global::set_running(if request.model.is_hardware() { mode::HARDWARE } else { mode::LANGUAGE });
+    let exact = details::begin();
+    exact::reset(false);
+    global::set_running(match (request.model.is_hardware(), exact) {
+        (true, _) => mode::HARDWARE,
+        (false, true) => mode::EXACT,
+        (false, false) => mode::LANGUAGE,
+    });
     fibers::enter();
     let verdict = ending::take();
     global::set_running(mode::IDLE);
@@ -200,13 +272,18 @@ pub fn restart_exploring(first: bool) {
     shadow::reset();
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
-    global::set_running(mode::LANGUAGE);
+    details::begin();
+    exact::reset(true);
+    // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
+    control::started();
+    global::set_running(mode::EXACT);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {
     let (_, found) = once(execution, request);
     hooks::end();
     snapshot::restore();
+    restart::ended();
     found
 }
 
@@ -217,15 +294,18 @@ fn in_child(execution: u64, request: &Request) -> bool {
         0 => {
             sys::die_with_parent();
             let (_, found) = once(execution, request);
+            hooks::files::end_in_child();
             sys::exit(if found { FOUND } else { 0 })
         }
         child if child > 0 => {
             CHILD.store(child as i32, Ordering::Relaxed);
             let status = sys::wait_for(child as i32);
             CHILD.store(0, Ordering::Relaxed);
+            // A child that needs more threads than there are has to make them: the next ones find them.
+            let threads = results::header().map_or(0, |h| h.threads.load(Ordering::Relaxed));
+            fibers::all().stock((threads as usize).saturating_sub(1));
             if results::header().is_some_and(|h| h.done.load(Ordering::Relaxed) == before) {
-                results::died(status);
-                return true;
+                return results::died(status, request);
             }
             status != 0
         }

@@ -1,13 +1,15 @@
 //! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
 
+use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{clock, ending, explore, fibers, hooks, modules, shadow, view};
+use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
 use ending::Verdict;
-use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Random};
+use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
+use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, FenceOrder, Hidden, Limits, Location, Model, Op, Outcome, Reply, Size, StoreOrder,
-    ThreadId, Trace, Value,
+    Access, EventId, EventKind, FenceOrder, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
+    StoreOrder, ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -33,15 +35,32 @@ macro_rules! each {
 }
 
 /// Who answers the choices.
-pub enum Strategy {
-    Random(Random),
+enum Strategy {
+    Random(Sampler<'static>),
     Follow(Follow<'static>),
+    Course(OnCourse<'static>),
+    Biased(Biased<'static>),
+    Exact(InOrder<'static>),
+    Atomic(Atomic),
+}
+
+/// Who shall answer the choices of an execution.
+pub enum Answers {
+    Random {
+        seed: u64,
+        sampling: Sampling,
+    },
+    Follow(&'static [u32]),
+    /// Whole operations of the program, one after the other.
+    Atomic,
+    /// A strategy that hunts for a cycle.
     Course(OnCourse<'static>),
     Biased(Biased<'static>),
     Exact(InOrder<'static>),
 }
 
 struct Control {
+    model: Model,
     engine: Engine,
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
@@ -52,7 +71,15 @@ struct Control {
     /// without instrumentation has written it.
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
-    written: Vec<(usize, usize)>,
+    written: Vec<(usize, usize, usize)>,
+    /// How the answers of this execution are drawn, if they are.
+    drawn: Option<(u64, Sampling)>,
+    /// Does the program use atomics in code without instrumentation, too?
+    is_opaque: bool,
+    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
+    intruded: Vec<Location>,
+    /// Under c11: for each thread where its last atomic operations were.
+    recent: Vec<[u64; 4]>,
     /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
     fences: Vec<(u32, bool, FenceOrder)>,
 }
@@ -69,22 +96,35 @@ fn control() -> &'static mut Control {
     CONTROL.get().as_mut().expect("internal error: no engine")
 }
 
-/// Makes an engine for the model.
-pub fn initialise(model: Model, buffer: Option<u32>) {
-    let engine = match model {
-        Model::C11 => Engine::C11(Execution::new(C11::default())),
+/// Makes an engine for what is asked.
+pub fn initialise(request: &Request) {
+    let buffer = request.buffer;
+    let mut engine = match request.model {
+        Model::C11 => {
+            // A trace tells of all stores.
+            let keep_all = request.keep_traces || request.prune == Pruning::Off;
+            let machine = if keep_all { C11::default() } else { C11::pruned(C11::FEW) };
+            // Most accesses never come to the engine: the detectors of the runtime see them all.
+            Engine::C11(Execution::new(machine.with_window(request.prune.window())).without_race_detector())
+        }
         Model::Sc => Engine::Sc(Execution::new(Sc::default())),
         Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
         Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
         Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
     };
+    each!(&mut engine, e => e.set_recording(request.keep_traces));
     *CONTROL.get() = Some(Control {
+        model: request.model,
         engine,
-        strategy: Strategy::Random(Random::new(0)),
+        strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
+        drawn: None,
+        is_opaque: modules::has_rust(),
+        intruded: Vec::new(),
+        recent: Vec::new(),
         fences: Vec::new(),
     });
 }
@@ -95,12 +135,30 @@ pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
 }
 
 /// A new execution: the main thread, about to run.
-pub fn begin(strategy: Strategy, max_steps: u64) {
+pub fn begin(answers: Answers, max_steps: u64) {
     let control = control();
-    control.strategy = strategy;
+    control.drawn = match &answers {
+        Answers::Random { seed, sampling } => Some((*seed, *sampling)),
+        _ => None,
+    };
+    match (&mut control.strategy, answers) {
+        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
+        (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
+        (strategy, Answers::Course(course)) => *strategy = Strategy::Course(course),
+        (strategy, Answers::Biased(biased)) => *strategy = Strategy::Biased(biased),
+        (strategy, Answers::Exact(exact)) => *strategy = Strategy::Exact(exact),
+        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(seed, &sampling),
+        (strategy, Answers::Random { seed, sampling }) => {
+            let coverage = results::header().map(|header| &header.coverage);
+            *strategy = Strategy::Random(Sampler::new(control.model, seed, &sampling, coverage));
+        }
+    }
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     control.busy = 0;
+    stall::reset();
     hooks::access::calm();
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
@@ -112,6 +170,8 @@ pub fn begin_exploring() {
     let control = control();
     control.atomics.clear();
     control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
     hooks::access::calm();
     view::reset();
 }
@@ -160,6 +220,10 @@ pub fn step(op: Op) -> Reply {
     };
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
+    if stall::is_on() {
+        fiber.registers = global::caller_registers();
+        stall::stands();
+    }
     let label = modules::label(fiber.pc);
     if control().fences.is_empty() {
         return submit(op, label);
@@ -172,7 +236,10 @@ pub fn step(op: Op) -> Reply {
 
 /// Hands an operation of the running thread to the engine.
 fn submit(op: Op, label: u32) -> Reply {
-    each!(&mut control().engine, e => e.submit(fibers::current(), op, label));
+    match fibers::me().deadline {
+        None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
+        Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
+    }
     let_time_pass();
     proceed()
 }
@@ -231,6 +298,9 @@ pub fn notice(at: Location) {
             {
                 *known = found;
                 execution.intrude(me, at, found);
+                if !control.intruded.contains(&at) {
+                    control.intruded.push(at);
+                }
             }
         }
         engine => each!(engine, e => {
@@ -240,6 +310,13 @@ pub fn notice(at: Location) {
             }
         }),
     }
+}
+
+/// The running thread has made this store, and it counts at once: nobody goes first.
+pub fn overwrite(at: Location, value: Value) {
+    let me = fibers::current();
+    let label = modules::label(fibers::me().pc);
+    each!(&mut control().engine, e => e.overwrite(me, at, value, label));
 }
 
 /// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
@@ -297,14 +374,24 @@ fn next() -> Next {
     loop {
         let initial = &mut initial_value;
         let next = each!(&mut control.engine, e => match &mut control.strategy {
-            Strategy::Random(random) => e.advance(random, initial),
+            _ if stall::is_on() => e.advance(stall::strategy(), initial),
+            Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
             Strategy::Course(course) => e.advance(course, initial),
             Strategy::Biased(biased) => e.advance(biased, initial),
             Strategy::Exact(exact) => e.advance(exact, initial),
+            Strategy::Atomic(atomic) => e.advance(atomic, initial),
         });
-        if !matches!(next, Next::End(Outcome::Deadlock { .. })) {
-            return next;
+        match next {
+            Next::End(Outcome::Deadlock { .. }) => {}
+            Next::End(Outcome::StepLimit) if !atomically::is_on() && stall::begin() => {
+                each!(&mut control.engine, e => e.extend(stall::STEPS));
+                continue;
+            }
+            Next::End(Outcome::Redundant) if stall::is_on() => {
+                return Next::End(Outcome::Livelock { spinning: stall::spinning() });
+            }
+            next => return next,
         }
         // Nobody can go on: time passes.
         control.busy = 0;
@@ -338,7 +425,7 @@ fn verdict(outcome: Outcome) -> Verdict {
         Outcome::Deadlock { blocked } => Verdict::Deadlock(blocked),
         Outcome::StepLimit => Verdict::StepLimit,
         Outcome::Redundant => Verdict::Redundant,
-        Outcome::Livelock { spinning } => Verdict::Deadlock(spinning),
+        Outcome::Livelock { spinning } => Verdict::Livelock(spinning),
         Outcome::Failed { .. } => ending::internal("the runtime submits no failures"),
     }
 }
@@ -375,6 +462,10 @@ pub fn set_memory(at: Location, value: Value) {
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     tell_writes();
+    if control().is_opaque {
+        notice_all();
+        remember(at.address);
+    }
     notice(at);
     if explore::is_on() && !control().atomics.contains_key(&at.address) {
         explore::first_access(at, memory(at));
@@ -387,18 +478,62 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     reply
 }
 
-/// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
-pub fn wrote(address: usize, length: usize) {
-    control().written.push((address, length));
+/// The running thread makes an atomic operation here.
+fn remember(address: u64) {
+    let recent = &mut control().recent;
+    let me = fibers::current().index();
+    if recent.len() <= me {
+        recent.resize(me + 1, [0; 4]);
+    }
+    if recent[me][0] != address {
+        recent[me].rotate_right(1);
+        recent[me][0] = address;
+    }
 }
 
-/// Tells the engine of plain writes to atomic locations.
+/// c11: a race is about to be reported. If code without instrumentation writes to an atomic that the running thread has just been using, it may also have
+/// read it on the thread's behalf, and what is known to it then is known to the thread. Has that changed anything?
+#[cold]
+pub fn catch_up() -> bool {
+    let control = control();
+    if explore::is_on() || !control.is_opaque {
+        return false;
+    }
+    let me = fibers::current();
+    let Engine::C11(execution) = &mut control.engine else { return false };
+    let Some(recent) = control.recent.get(me.index()) else { return false };
+    let known = |clock: Option<&VectorClock>| {
+        let others = |(thread, time): (usize, &u32)| if thread == me.index() { 0 } else { u64::from(*time) };
+        clock.map_or(0, |clock| clock.slots().iter().enumerate().map(others).sum())
+    };
+    let before: u64 = known(execution.clock(me));
+    for at in control.intruded.iter().filter(|at| recent.contains(&at.address)) {
+        execution.acquire(me, *at);
+    }
+    let after = known(execution.clock(me));
+    tick();
+    after > before
+}
+
+/// c11: the running thread is about to store there as if atomically: the engine hears of all that it has done before.
+pub fn prepare(at: Location) {
+    tell_writes();
+    notice(at);
+}
+
+/// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
+pub fn wrote(address: usize, length: usize, pc: usize) {
+    control().written.push((address, length, pc));
+}
+
+/// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
 fn tell_writes() {
+    hooks::volatile::settle();
     if control().written.is_empty() {
         return;
     }
     let written = std::mem::take(&mut control().written);
-    for (address, length) in written {
+    for (address, length, pc) in written {
         let (start, end) = (address as u64, (address + length) as u64);
         let touched: Vec<Location> = control()
             .atomics
@@ -408,7 +543,12 @@ fn tell_writes() {
             .collect();
         for at in touched {
             let value = memory(at);
-            step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
+            match &mut control().engine {
+                Engine::C11(execution) if !explore::is_on() => {
+                    execution.overwrite(fibers::current(), at, value, modules::label(pc));
+                }
+                _ => drop(step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }))),
+            }
             control().atomics.insert(at.address, (at.size, value));
         }
     }
@@ -420,6 +560,9 @@ pub fn has_buffers() -> bool {
     !matches!(control.engine, Engine::C11(_) | Engine::Sc(_)) && control.buffer != Some(0)
 }
 
+/// A thread that does not exist: it sees what all see.
+pub const NOBODY: ThreadId = ThreadId(u32::MAX);
+
 /// What a thread would read now.
 pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
@@ -430,28 +573,50 @@ pub type See<'a> = dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> 
 
 /// Hands every event from number `from` on to `see`; gives the number of the next.
 pub fn events(from: u32, see: &mut See<'_>) -> u32 {
-    each!(&control().engine, e => {
+    each!(&mut control().engine, e => {
         let end = e.event_count() as u32 + 1;
         for id in from..end {
             let (thread, kind) = e.event(EventId(id));
             see(EventId(id), thread, kind, &|id| e.event(id).1.location());
         }
+        e.forget_before(EventId(end));
         end
     })
 }
 
 /// This memory goes away: what happened there must not be looked at again.
 pub fn forget(address: usize, length: usize) {
-    if global::kind() == mode::HARDWARE {
-        view::drain();
-    }
     let range = address as u64..(address + length) as u64;
+    if global::kind() == mode::HARDWARE {
+        view::forget(range.clone());
+    }
     control().atomics.retain(|at, _| !range.contains(at));
 }
 
-/// The answers of this execution.
+/// The answers of this execution; if there are too many, the first of them.
 pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
+}
+
+/// How many events there have been; an exploration has them elsewhere.
+pub fn event_count() -> Option<u32> {
+    (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
+}
+
+/// How the answers of this execution are drawn, if they are.
+pub fn how_drawn() -> Option<(u64, Sampling)> {
+    control().drawn
+}
+
+/// Keeps all of the next execution for its trace, or not.
+pub fn set_recording(recording: bool) {
+    each!(&mut control().engine, e => e.set_recording(recording));
+}
+
+/// Of an execution with more answers than are kept: how they were drawn.
+pub fn drawn() -> Option<(u64, Sampling)> {
+    let cut = each!(&control().engine, e => e.choice_count() > e.choices().len() as u64);
+    control().drawn.filter(|_| cut)
 }
 
 /// How many steps this execution has taken.

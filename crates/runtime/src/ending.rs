@@ -22,6 +22,8 @@ pub enum Verdict {
     },
     /// These threads wait for ever.
     Deadlock(Vec<ThreadId>),
+    /// These threads go around loops for ever.
+    Livelock(Vec<ThreadId>),
     StepLimit,
     Timeout,
     Redundant,
@@ -36,6 +38,7 @@ impl Verdict {
             Verdict::Abort(_) => End::Abort,
             Verdict::Crash { .. } => End::Crash,
             Verdict::Deadlock(_) => End::Deadlock,
+            Verdict::Livelock(_) => End::Livelock,
             Verdict::StepLimit => End::StepLimit,
             Verdict::Timeout => End::Timeout,
             Verdict::Redundant => End::Redundant,
@@ -48,6 +51,7 @@ static VERDICT: Global<Option<Verdict>> = Global::new(None);
 /// Ends the execution, from any thread of the program.
 pub fn finish(verdict: Verdict) -> ! {
     global::set_inside(true);
+    results::ending(&verdict);
     *VERDICT.get() = Some(verdict);
     fibers::go_home()
 }
@@ -64,8 +68,11 @@ pub fn try_take() -> Option<Verdict> {
 
 /// The program calls `exit`, or returns from `main`.
 pub fn exit(status: i32) -> ! {
+    let (pc, sp) = (global::caller(), global::caller_sp());
     hooks::process::run_exit_handlers();
     global::set_inside(true);
+    // Handlers have called hooks; it is the call of `exit` that ended the program.
+    global::set_caller(pc, sp);
     finish(Verdict::Exit(status))
 }
 
@@ -92,13 +99,19 @@ const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE
 /// The host sends this one when an execution takes too long.
 const LATE: i32 = libc::SIGXCPU;
 
+/// Gives the kernel the stack for handlers.
+pub fn provide_stack() {
+    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
+    // SAFETY: the stack is a static.
+    unsafe { sys::call(libc::SYS_sigaltstack, [&raw const stack as usize, 0, 0, 0, 0, 0]) };
+}
+
 /// Catches the signals that kill.
 pub fn catch_signals() {
-    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
-    // SAFETY: the stack is a static; the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
+    provide_stack();
+    // SAFETY: the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
     // but leave for another stack: nothing may stay blocked.
     unsafe {
-        libc::sigaltstack(&raw const stack, std::ptr::null_mut());
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -110,9 +123,10 @@ pub fn catch_signals() {
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands over both.
-    let (address, pc) = unsafe {
+    let (address, pc, sp) = unsafe {
         let context = &*context.cast::<libc::ucontext_t>();
-        ((*info).si_addr() as usize, context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize)
+        let register = |name: i32| context.uc_mcontext.gregs[name as usize] as usize;
+        ((*info).si_addr() as usize, register(libc::REG_RIP), register(libc::REG_RSP))
     };
     if !global::running() {
         if signal == LATE {
@@ -126,6 +140,10 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         _ => {
             // In a hook that looked at memory for the program, the program's call is the place.
             let pc = if global::inside() { global::caller() } else { pc + 1 };
+            if !global::inside() {
+                // As if the instruction had called.
+                global::set_caller(pc, sp.wrapping_sub(8));
+            }
             fibers::me().pc = pc;
             finish(Verdict::Crash { signal, address, pc })
         }

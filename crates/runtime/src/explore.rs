@@ -17,8 +17,8 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, fibers, modules, results};
-use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, replay_steps, steps_of};
+use crate::{campaign, control, debugger, fibers, modules, results, stall};
+use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
 use fencepost_mailbox::{Answers, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
@@ -77,6 +77,7 @@ pub fn ask(op: Op) -> Reply {
     me.registers = global::caller_registers();
     me.asked = Some(op);
     fibers::go_back();
+    debugger::visited();
     let me = fibers::me();
     global::set_caller(me.pc, me.sp);
     me.reply
@@ -85,7 +86,7 @@ pub fn ask(op: Op) -> Reply {
 /// The running thread makes a plain write.
 #[inline]
 pub fn wrote(address: usize) {
-    if is_on() {
+    if is_on() || stall::is_on() {
         let me = fibers::me();
         // What it keeps on its stack is looked at itself.
         if !(me.stack.0..me.stack.1).contains(&address) {
@@ -110,7 +111,8 @@ pub fn ignores_race() -> bool {
     hardware
 }
 
-fn unsupported(why: &str) {
+/// Something that keeps the exploration from being complete.
+pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
 
@@ -132,8 +134,12 @@ pub fn run(request: &Request) {
         *STATE.get() = None;
         return;
     }
-    let options =
-        Options { max_events: request.max_steps as usize, spurious_failures: false, ..Options::new(request.model) };
+    let options = Options {
+        max_events: request.max_steps as usize,
+        spurious_failures: false,
+        races: Races::Ignore,
+        ..Options::new(request.model)
+    };
     let explored =
         Explorer::new(Program { over: false }, options).and_then(|mut explorer| explorer.explore(Report::default));
     match explored {
@@ -158,11 +164,18 @@ fn replay(request: &Request, steps: &[GraphStep]) {
             let verdict = match (state().verdict.take(), &trace.outcome) {
                 (Some(verdict), _) => verdict,
                 (None, Outcome::Deadlock { blocked }) => Verdict::Deadlock(blocked.clone()),
-                (None, Outcome::Livelock { .. }) => Verdict::StepLimit,
+                (None, Outcome::Livelock { spinning }) => Verdict::Livelock(spinning.clone()),
                 (None, _) => Verdict::Exit(0),
             };
             state().steps = steps.to_vec();
             state().trace = Some(trace);
+            if let Verdict::Deadlock(threads) | Verdict::Livelock(threads) = &verdict
+                && let Some(last) = threads.last()
+                && debugger::is_there()
+                && let Some(fingerprint) = results::fingerprint(&verdict, request)
+            {
+                debugger::announce_in(*last, fingerprint);
+            }
             results::end(&verdict, request);
         }
         Err(error) => results::note(&error.to_string()),
@@ -256,7 +269,7 @@ const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve, its stack,
 /// and how often it has written to other memory.
-fn digest(thread: ThreadId) -> Option<u64> {
+pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::all().get(thread);
     let (start, end) = (fiber.sp, fiber.stack.1);
     if fiber.sp == 0 || end <= start || end - start > MOST_STACK {
@@ -310,7 +323,7 @@ impl Visitor<Program> for Report {
         self.blocked += 1;
         match stuck {
             Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
-            Stuck::Livelock(_) => self.ended(graph, &Verdict::StepLimit),
+            Stuck::Livelock(threads) => self.ended(graph, &Verdict::Livelock(threads)),
             Stuck::Redundant => Flow::Continue(()),
             Stuck::Limit => {
                 self.cut = true;

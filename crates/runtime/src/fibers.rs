@@ -5,8 +5,9 @@
 
 use crate::calls::Calls;
 use crate::global::Global;
+use crate::hooks::cancel::Unwinding;
 use crate::lenders::Lender;
-use crate::{context, control, ending, global, hooks, lenders};
+use crate::{context, control, ending, global, hooks, lenders, sys};
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
 
@@ -54,6 +55,27 @@ pub struct Fiber {
     pub deadline: Option<u64>,
     /// Its wait ended because of that.
     pub timed_out: bool,
+    /// Its name, if it was given one.
+    pub name: Option<[u8; 16]>,
+    /// Signals that others have sent to it and that it has not seen yet, as a set.
+    pub signals: u64,
+    /// It was cancelled; and may not be, or may be at any time, or stands where it may be.
+    pub cancelled: bool,
+    pub uncancellable: bool,
+    pub asynchronous: bool,
+    pub interruptible: bool,
+    /// It ends with this result, once its stack is unwound.
+    pub leaving: Option<usize>,
+    /// Where to jump then, the last one first.
+    pub cleanups: Vec<usize>,
+    pub unwinding: Box<Unwinding>,
+}
+
+impl Fiber {
+    /// Where it stands, while it does not run.
+    pub fn context(&self) -> usize {
+        self.context
+    }
 }
 
 /// All of them.
@@ -89,6 +111,11 @@ pub fn me() -> &'static mut Fiber {
 }
 
 impl Fibers {
+    /// Once: memory for the main thread, which has no lender.
+    pub fn prepare(&mut self) -> bool {
+        sys::reserve(lenders::calls_of(0), Calls::LENGTH).is_some()
+    }
+
     /// Makes kernel threads ahead of time: how many threads programs usually have.
     pub fn stock(&mut self, count: usize) {
         lenders::stock(&mut self.lenders, count);
@@ -96,8 +123,8 @@ impl Fibers {
 
     /// The memory of stacks and thread blocks, which is not the program's data.
     pub fn ranges(&self) -> Vec<(usize, usize)> {
-        let calls = self.list.iter().map(|f| f.calls.range());
-        self.lenders.iter().flat_map(Lender::ranges).chain(calls).collect()
+        let first = lenders::calls_of(0);
+        self.lenders.iter().map(Lender::whole).chain([(first, first + Calls::LENGTH)]).collect()
     }
 
     pub fn get(&mut self, thread: ThreadId) -> &mut Fiber {
@@ -143,7 +170,7 @@ impl Fibers {
             self.list.push(Fiber::default());
         }
         let fiber = &mut self.list[self.used];
-        fiber.calls.clear();
+        fiber.calls.clear(lenders::calls_of(self.used));
         fiber.destructors.clear();
         fiber.reply = Reply::NONE;
         fiber.pthread = 0;
@@ -159,6 +186,14 @@ impl Fibers {
         fiber.writes = 0;
         fiber.deadline = None;
         fiber.timed_out = false;
+        fiber.name = None;
+        fiber.signals = 0;
+        fiber.cancelled = false;
+        fiber.uncancellable = false;
+        fiber.asynchronous = false;
+        fiber.interruptible = false;
+        fiber.leaving = None;
+        fiber.cleanups.clear();
         self.used += 1;
         fiber
     }

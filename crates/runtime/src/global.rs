@@ -35,14 +35,18 @@ pub mod mode {
     pub const LANGUAGE: u8 = 1;
     /// Every access is an operation: sc, tso, pso, pslo.
     pub const HARDWARE: u8 = 2;
-    /// As [`LANGUAGE`], but code without instrumentation may just have used atomics: look at them first.
+    /// As [`LANGUAGE`], but code without instrumentation may just have used atomics, or a volatile access has to be finished: look first.
     pub const SUSPICIOUS: u8 = 3;
+    /// As [`LANGUAGE`], but no access is skipped because its like was made before: see [`exact`](crate::exact).
+    pub const EXACT: u8 = 4;
 }
 
 /// What the next hook has to do.
 static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
 /// What hooks have to do in this execution; idle between executions.
 static RUNNING: AtomicU8 = AtomicU8::new(mode::IDLE);
+/// Its kind: the same, but for [`mode::EXACT`], which is of the kind [`mode::LANGUAGE`].
+static KIND: AtomicU8 = AtomicU8::new(mode::IDLE);
 
 /// One of [`mode`]: the first thing that a hook asks.
 #[inline(always)]
@@ -62,14 +66,15 @@ pub fn running() -> bool {
     RUNNING.load(Ordering::Relaxed) != mode::IDLE
 }
 
-/// The mode of this execution.
+/// The mode of this execution: idle, language or hardware.
 pub fn kind() -> u8 {
-    RUNNING.load(Ordering::Relaxed)
+    KIND.load(Ordering::Relaxed)
 }
 
 /// An execution begins or ends. The runtime is at work in both cases.
-pub fn set_running(kind: u8) {
-    RUNNING.store(kind, Ordering::Relaxed);
+pub fn set_running(mode: u8) {
+    RUNNING.store(mode, Ordering::Relaxed);
+    KIND.store(if mode == mode::EXACT { mode::LANGUAGE } else { mode }, Ordering::Relaxed);
     set_inside(true);
 }
 

@@ -1,12 +1,14 @@
 //! Trials of predicted violations of sequential consistency.
 
-use crate::control::{self, Strategy};
+use crate::control::{self, Answers};
 use crate::global::Global;
 use crate::{ending, modules, results};
-use fencepost_engine::{Biased, Follow, InOrder, OnCourse, Points, Random, Stop};
-use fencepost_mailbox::{Hunt, Record, execution_seed, output_fingerprint};
+use fencepost_engine::{Biased, InOrder, OnCourse, Points, Stop};
+use fencepost_mailbox::{Hunt, Record, output_fingerprint};
 use fencepost_predict::confirm::confirm;
-use fencepost_trace::{Bias, Course, Cycle, Event, EventKind, Exact, FindingKind, Method, Model, Trace};
+use fencepost_trace::{
+    Bias, Course, Cycle, Event, EventKind, Exact, FindingKind, Method, Model, Sampling, Trace, execution_seed,
+};
 use rustc_hash::FxHashMap;
 
 /// A task in the words of this process.
@@ -93,18 +95,18 @@ fn stops(hunt: &Hunt, cycle: &Cycle, model: Model, at: &dyn Fn(u32) -> Vec<u32>)
 }
 
 /// Who answers in this execution.
-pub fn strategy(execution: u64) -> Strategy {
+pub fn answers(execution: u64) -> Answers {
     // Never changed or dropped after `prepare`.
     let hunting: &'static Hunting = hunting();
     let seed = execution_seed(hunting.seed, execution);
     let Some(task) = hunting.tasks.get((execution / hunting.trials) as usize) else {
-        return Strategy::Random(Random::new(seed));
+        return Answers::Random { seed, sampling: Sampling::default() };
     };
     match &task.way {
-        Way::Course(course) => Strategy::Course(OnCourse::new(course, seed)),
-        Way::Biased(points, bias) => Strategy::Biased(Biased::new(points, *bias, hunting.model, seed)),
-        Way::Exact(stops, exact) => Strategy::Exact(InOrder::new(stops, *exact, seed)),
-        Way::Follow(choices) => Strategy::Follow(Follow::new(choices)),
+        Way::Course(course) => Answers::Course(OnCourse::new(course, seed)),
+        Way::Biased(points, bias) => Answers::Biased(Biased::new(points, *bias, hunting.model, seed)),
+        Way::Exact(stops, exact) => Answers::Exact(InOrder::new(stops, *exact, seed)),
+        Way::Follow(choices) => Answers::Follow(choices),
     }
 }
 

@@ -4,13 +4,29 @@
 //! is to let libc make a thread. Its kernel thread then moves to a small stack of its own and sleeps for ever; its
 //! real stack and its storage belong to a fiber, which the program's one kernel thread runs.
 //!
+//! Their stacks lie at addresses of their own, so that making another lender in the middle of an execution moves nothing that the program maps.
+//!
 //! Lenders are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end of its thread block:
 //! that is saved once and put back when the lender is used again.
 
+use crate::calls::Calls;
 use crate::real::real;
 use crate::{context, fibers, global, heap, sys};
 use libc::{c_void, pthread_attr_t, pthread_t};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// Where threads have their memory. The low 40 bits must not be those of anything else: see [`shadow`](crate::shadow).
+const THREADS: usize = 0x6070_0000_0000;
+/// The room of each thread: nothing for a long way, then its stack.
+const SLOT: usize = 128 << 20;
+/// A stack, the thread block above it, and the side stack.
+pub const STACK: usize = 64 << 20;
+
+/// Where the list of calls of a thread begins: right behind its stack, so that the two share page tables, which forked children pay for.
+pub fn calls_of(thread: usize) -> usize {
+    THREADS + (thread + 1) * SLOT - (1536 << 10)
+}
 
 /// A parked thread.
 #[derive(Debug)]
@@ -24,7 +40,8 @@ pub struct Lender {
     pub range: (usize, usize),
     /// What lies from `context` to the end of `range`.
     image: Vec<u8>,
-    side_stack: usize,
+    /// It is not as it was made.
+    used: Cell<bool>,
 }
 
 const SIDE_STACK: usize = 16 << 10;
@@ -56,43 +73,52 @@ extern "C" fn park() -> ! {
 }
 
 impl Lender {
-    /// Makes a thread that lends. `attributes` may ask for a stack of a certain size.
-    pub fn new(attributes: *const pthread_attr_t) -> Option<Lender> {
-        let side_stack = sys::reserve(0, SIDE_STACK)?;
+    /// Makes the thread that lends to this one of the program's.
+    pub fn new(thread: usize) -> Option<Lender> {
+        let end = calls_of(thread);
+        let stack = sys::reserve(end - STACK, STACK + Calls::LENGTH)?;
+        let side_stack = end - SIDE_STACK;
         SIDE.store(side_stack, Ordering::Relaxed);
         READY.store(0, Ordering::Relaxed);
         let mut pthread: pthread_t = 0;
         // It never handles a signal: on which stack should it?
         let mask = sys::signal_mask(u64::MAX);
         let was_system = heap::for_system(true);
-        let error = real!(pthread_create(&mut pthread, attributes, lend, std::ptr::null_mut()):
+        // SAFETY: any bits are attributes once libc has initialised them.
+        let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
+        real!(pthread_attr_init(&mut attributes): fn(*mut pthread_attr_t) -> i32);
+        real!(pthread_attr_setstack(&mut attributes, stack, side_stack - stack): fn(*mut pthread_attr_t, usize, usize) -> i32);
+        let error = real!(pthread_create(&mut pthread, &attributes, lend, std::ptr::null_mut()):
             fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void, *mut c_void) -> i32);
         heap::for_system(was_system);
         sys::signal_mask(mask);
         if error != 0 {
-            sys::unmap(side_stack, SIDE_STACK);
+            sys::unmap(stack, STACK + Calls::LENGTH);
             return None;
         }
         while READY.load(Ordering::Acquire) == 0 {
             sys::futex_wait(&READY, 0);
         }
         let (context, base) = (CONTEXT.load(Ordering::Relaxed), BASE.load(Ordering::Relaxed));
-        let range = crate::snapshot::mapping_of(base)?;
+        let range = (stack, side_stack);
         let length = range.1 - context;
         // SAFETY: from the parked stack pointer to the end of the mapping, which the kernel lists.
         let image = unsafe { std::slice::from_raw_parts(context as *const u8, length) }.to_vec();
-        Some(Lender { pthread, context, base, range, image, side_stack })
+        Some(Lender { pthread, context, base, range, image, used: Cell::new(false) })
     }
 
     /// Makes it a fresh thread again.
     pub fn renew(&self) {
+        if !self.used.replace(true) {
+            return;
+        }
         // SAFETY: the image was taken from this range; no fiber is using it.
         unsafe { std::ptr::copy_nonoverlapping(self.image.as_ptr(), self.context as *mut u8, self.image.len()) };
     }
 
     /// The memory that must be left alone when the program's is put back.
-    pub fn ranges(&self) -> [(usize, usize); 2] {
-        [self.range, (self.side_stack, self.side_stack + SIDE_STACK)]
+    pub fn whole(&self) -> (usize, usize) {
+        (self.range.0, self.range.1 + SIDE_STACK + Calls::LENGTH)
     }
 }
 
@@ -101,7 +127,8 @@ pub fn stock(lenders: &mut Vec<Lender>, count: usize) {
     let inside = global::inside();
     global::set_inside(true);
     while lenders.len() < count {
-        match Lender::new(std::ptr::null()) {
+        // The first thread needs none.
+        match Lender::new(lenders.len() + 1) {
             Some(lender) => lenders.push(lender),
             None => break,
         }

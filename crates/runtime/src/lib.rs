@@ -11,9 +11,12 @@
 //!   [`context`] (switching stacks): what must not depend on anything of the program's;
 //! - [`lenders`] and [`fibers`]: threads of the program, on stacks and thread-local storage that parked kernel threads lend;
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
-//! - [`control`]: the engine; [`shadow`]: the race detector; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program; [`hunt`]: predicted violations of sequential consistency, tried out;
-//! - [`snapshot`], [`campaign`], [`ending`], [`results`]: one execution after the other;
+//! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
+//!   finding; [`view`]: what memory holds under the hardware models;
+//! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end; [`hunt`]: predicted violations of
+//!   sequential consistency, tried out;
+//! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
+//! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
 //!
 //! Rules that hold everywhere:
@@ -31,12 +34,16 @@
 compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
 
 mod arena;
+mod atomically;
 mod calls;
 mod campaign;
 mod clock;
 mod context;
 mod control;
+mod debugger;
+mod details;
 mod ending;
+mod exact;
 mod explore;
 mod fibers;
 mod global;
@@ -46,9 +53,12 @@ mod hunt;
 mod lenders;
 mod modules;
 mod real;
+mod restart;
 mod results;
 mod shadow;
 mod snapshot;
+mod spec;
+mod stall;
 mod sys;
 mod view;
 

@@ -68,6 +68,24 @@ pub fn refresh() {
     }
 }
 
+/// Is there Rust's standard library in the program? It comes without instrumentation, and its locks are atomics that the program's own code uses too.
+pub fn has_rust() -> bool {
+    // A name that every copy of it looks for in the environment.
+    const NAME: &[u8] = b"RUST_BACKTRACE";
+    let here = is_own as *const () as usize;
+    mappings()
+        .iter()
+        .filter(|m| m.name.starts_with('/') && m.permissions[0] == b'r' && m.permissions[1] == b'-')
+        .filter(|m| {
+            MODULES.get().iter().any(|module| module.path == m.name && !(module.start..module.end).contains(&here))
+        })
+        .any(|m| {
+            // SAFETY: mapped for reading, and not for writing.
+            let bytes = unsafe { std::slice::from_raw_parts(m.start as *const u8, m.end - m.start) };
+            bytes.windows(NAME.len()).any(|window| window == NAME)
+        })
+}
+
 /// The label of the call that returns to `pc`. 0 if that is nowhere.
 #[inline]
 pub fn label(pc: usize) -> u32 {

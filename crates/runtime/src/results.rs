@@ -2,12 +2,13 @@
 
 use crate::ending::Verdict;
 use crate::global::Global;
-use crate::shadow::{Earlier, Kind};
-use crate::{control, explore, fibers, hunt, modules, sys};
+use crate::shadow::{self, Earlier, Kind};
+use crate::{atomically, campaign, control, debugger, details, explore, fibers, hunt, modules, spec, sys};
 use fencepost_mailbox::{
-    Answers, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, REQUEST_OFFSET, Record, Report, Request, Stack,
+    Answers, Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request,
+    Spot, Stack, death,
 };
-use fencepost_trace::{FindingKind, ThreadId};
+use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -18,6 +19,9 @@ struct Found {
     kind: FindingKind,
     message: String,
     stacks: Vec<Stack>,
+    spots: Vec<Spot>,
+    details: Option<Details>,
+    after: Option<u32>,
 }
 
 struct Results {
@@ -31,8 +35,9 @@ struct Results {
     output: [i32; 2],
 }
 
-/// The runtime's own files have numbers from here on.
-pub const FIRST_FILE: i32 = 1000;
+/// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of files.
+pub const FIRST_FILE: i32 = 200;
+pub const OWN_FILES: i32 = 4;
 
 static RESULTS: Global<Option<Results>> = Global::new(None);
 
@@ -86,9 +91,12 @@ pub fn log(record: &Record) {
     header.log_used.store((used + line.len()) as u64, Ordering::Release);
 }
 
-/// Something that the user should know.
+/// Something that the user should know. However often it happens, and in however many child processes, it is said once.
 pub fn note(text: &str) {
-    log(&Record::Note { text: text.to_owned() });
+    let Some(header) = header() else { return };
+    if header.table.met(hash(("note", text)), results().execution) != Some(false) {
+        log(&Record::Note { text: text.to_owned() });
+    }
 }
 
 pub fn set_state(state: u32) {
@@ -106,6 +114,20 @@ pub fn capture_output() {
             results().output[i] = sys::duplicate_above(file, FIRST_FILE);
             sys::close(file);
         }
+    }
+}
+
+/// The program may have put other files in the place of those: not for the next execution.
+pub fn capture_again() {
+    for (i, file) in results().output.into_iter().enumerate() {
+        sys::duplicate(file, i as i32 + 1);
+    }
+}
+
+/// In a child: another program takes the place of this one, and ends the execution.
+pub fn becomes_another() {
+    if let Some(header) = header() {
+        header.replaced.store(results().execution + 1, Ordering::Relaxed);
     }
 }
 
@@ -140,7 +162,8 @@ fn hash(value: impl Hash) -> u64 {
     hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
 
-fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+/// A stack of return addresses, for the host.
+pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
     let frames: Vec<Frame> =
         pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
     Stack { thread, access: access.to_owned(), frames }
@@ -148,6 +171,7 @@ fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
 
 fn word(kind: Kind) -> &'static str {
     match (kind.atomic, kind.write) {
+        _ if kind.free => "free",
         (false, false) => "read",
         (false, true) => "write",
         (true, false) => "atomic read",
@@ -165,8 +189,9 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     }
     let me = fibers::current();
     fibers::me().pc = pc;
+    let before = details::calls_of(earlier).unwrap_or_else(|| vec![earlier.pc]);
     let stacks =
-        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &[earlier.pc])];
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &before)];
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let fingerprint = hash((FindingKind::DataRace, &places));
@@ -175,7 +200,11 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         word(earlier.kind),
         word(kind)
     );
-    results().found.push(Found { fingerprint, kind: FindingKind::DataRace, message, stacks });
+    let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
+    let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
+    let details = details::about(address, &[me.0, earlier.thread]);
+    let after = control::event_count();
+    record(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details, after });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
@@ -186,33 +215,76 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let me = fibers::current();
     fibers::me().pc = pc;
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
+    let mut details = details::about(address, &[me.0]);
     let (finding, message) = if earlier.pc == 0 {
         (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
     } else {
-        stacks.push(stack(earlier.thread, "free", &[earlier.pc]));
+        details = details::about(address, &[me.0, earlier.thread]);
+        stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
         (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
-    results().found.push(Found { fingerprint, kind: finding, message, stacks });
+    let after = control::event_count();
+    record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
 }
 
-/// Something is wrong with what the running thread does at `pc`.
-pub fn found(kind: FindingKind, message: String) {
+/// Where the block that a finding is about was freed.
+fn freeing(details: &Option<Details>) -> Option<Stack> {
+    match &details.as_ref()?.memory.as_ref()?.place {
+        Place::Block { freed, .. } => freed.clone(),
+        _ => None,
+    }
+}
+
+/// Something is wrong with what the running thread does with this address.
+pub fn found(kind: FindingKind, message: String, address: usize) {
     let me = fibers::current();
-    let stacks = vec![stack(me.0, "", &fibers::stack_of(me))];
+    let details = details::about(address, &[me.0]);
+    let access = if kind == FindingKind::DoubleFree { "free" } else { "" };
+    let mut stacks = vec![stack(me.0, access, &fibers::stack_of(me))];
+    stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
-    results().found.push(Found { fingerprint, kind, message, stacks });
+    let after = control::event_count();
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+}
+
+fn record(found: Found) {
+    let fingerprint = found.fingerprint;
+    results().found.push(found);
+    debugger::announce(fingerprint);
+}
+
+/// The running thread is about to end the execution.
+pub fn ending(verdict: &Verdict) {
+    if debugger::is_there()
+        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
+    {
+        debugger::announce(fingerprint);
+    }
+}
+
+/// The name of the finding that an end is, if it is one.
+pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
+    finding_of(verdict, request).map(|found| found.fingerprint)
+}
+
+/// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
+pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
+    let (fingerprint, after) = (hash((kind, name)), control::event_count());
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
 }
 
 /// Has anything been found in this execution so far?
 pub fn any_found() -> bool {
-    !results().found.is_empty()
+    !results().found.is_empty() || spec::is_violated()
 }
 
 /// The execution has ended. Was anything found?
 pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
+    header.coverage.end(control::steps());
+    header.threads.fetch_max(fibers::all().count() as u64, Ordering::Relaxed);
     header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
@@ -220,7 +292,16 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
     }
-    let found = std::mem::take(&mut results().found);
+    if atomically::is_on() {
+        spec::collect(verdict);
+    } else {
+        spec::judge(verdict, request);
+    }
+    if let Verdict::StepLimit | Verdict::Timeout = verdict {
+        cut_off(header, *verdict == Verdict::Timeout);
+    }
+    let mut found = std::mem::take(&mut results().found);
+    found.retain(|f| !request.ignored.contains(&f.fingerprint));
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
@@ -233,17 +314,21 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
             let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
-            log(&Record::Finding(Report {
+            log(&Record::Finding(Box::new(Report {
                 fingerprint: f.fingerprint,
                 kind: f.kind,
                 message: f.message,
                 execution,
                 stacks: f.stacks,
-                choices: if explore::is_on() { Vec::new() } else { control::choices() },
+                after: f.after,
+                choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
+                drawn: if explore::is_on() { None } else { control::drawn() },
                 steps: explore::steps(),
                 stdout,
                 stderr,
-            }));
+                spots: f.spots,
+                details: f.details,
+            })));
         }
     }
     if request.keep_outputs {
@@ -258,24 +343,69 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.keep_traces {
         let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        shorten(&mut trace);
+        match verdict {
+            // The engine does not hear of these.
+            Verdict::Exit(_) => trace.outcome = Outcome::Finished,
+            Verdict::Livelock(spinning) => trace.outcome = Outcome::Livelock { spinning: spinning.clone() },
+            _ => {}
+        }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
     }
+    if request.digests.contains(&execution)
+        && *verdict != Verdict::Timeout
+        && let Some(drawn) = control::how_drawn()
+    {
+        let trace = control::trace();
+        let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+        let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), drawn });
+    }
+    forget_output();
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    any
+}
+
+fn forget_output() {
     for file in results().output {
         if sys::position(file) != 0 {
             sys::truncate(file);
         }
     }
-    header.done.fetch_add(1, Ordering::Relaxed);
-    any
+}
+
+/// Remembers where threads were when a limit cut an execution off, once for each place.
+fn cut_off(header: &Header, late: bool) {
+    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+        .map(ThreadId)
+        .filter(|thread| !fibers::all().get(*thread).ended)
+        .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
+        .collect();
+    let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
+    let execution = results().execution;
+    if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
+        log(&Record::CutOff { execution, late, stacks });
+    }
+}
+
+/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+const MOST_EVENTS: usize = 100_000;
+
+fn shorten(trace: &mut Trace) {
+    if trace.events.len() > MOST_EVENTS {
+        trace.events.truncate(MOST_EVENTS);
+        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+    }
 }
 
 fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     let me = fibers::current();
     let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
     let (kind, message, stacks) = match verdict {
-        Verdict::Exit(0) | Verdict::Redundant => return None,
+        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
         Verdict::Exit(status) if request.status_is_finding => {
             (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
         }
@@ -289,15 +419,23 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
             let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
             (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
         }
-        Verdict::StepLimit => (FindingKind::Livelock, "no end within the limit of steps".to_owned(), Vec::new()),
-        Verdict::Timeout => (FindingKind::Livelock, "no end within the limit of time".to_owned(), here("")),
+        Verdict::Livelock(spinning) => {
+            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
+            let message = match spinning.len() {
+                1 => "a thread goes around a loop for ever: nobody is left to end it",
+                _ => "threads go around loops for ever: nobody is left to end them",
+            };
+            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
+        }
     };
     let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
     let fingerprint = match verdict {
         Verdict::Exit(status) => hash((kind, status)),
         _ => hash((kind, innermost)),
     };
-    Some(Found { fingerprint, kind, message, stacks })
+    let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
+    let details = details::about(0, &threads);
+    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -311,25 +449,46 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// An execution in a child process ended without saying how.
-pub fn died(status: i32) {
-    let Some(header) = header() else { return };
-    header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
-    header.done.fetch_add(1, Ordering::Relaxed);
+/// An execution in a child process ended without saying how. Is that a finding?
+pub fn died(status: i32, request: &Request) -> bool {
+    let Some(header) = header() else { return true };
     let execution = results().execution;
-    let fingerprint = hash(("died", status));
+    let replaced = header.replaced.load(Ordering::Relaxed) == execution + 1;
+    let (kind, fingerprint, message) = if replaced && libc::WIFEXITED(status) {
+        // Another program took its place, and ended as it did.
+        let code = libc::WEXITSTATUS(status);
+        header.ended[End::Exit as usize].fetch_add(1, Ordering::Relaxed);
+        header.statuses[(code & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
+        if code == 0 || !request.status_is_finding {
+            header.done.fetch_add(1, Ordering::Relaxed);
+            forget_output();
+            return false;
+        }
+        (FindingKind::ExitStatus, hash((FindingKind::ExitStatus, code)), format!("exit status {code}"))
+    } else {
+        header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+        let (fingerprint, message) = death(status);
+        (FindingKind::Crash, fingerprint, message)
+    };
     if header.table.met(fingerprint, execution) == Some(true) {
-        let message = format!("the process ended outside of Fencepost's control (wait status {status:#x})");
-        log(&Record::Finding(Report {
+        log(&Record::Finding(Box::new(Report {
             fingerprint,
-            kind: FindingKind::Crash,
+            kind,
             message,
             execution,
             stacks: Vec::new(),
+            after: None,
             choices: Vec::new(),
+            drawn: None,
             steps: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
-        }));
+            spots: Vec::new(),
+            details: None,
+        })));
     }
+    header.failing.fetch_add(1, Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    forget_output();
+    true
 }

@@ -10,7 +10,7 @@
 //! execution; none is invented.
 
 use crate::global::{self, Global};
-use crate::{fibers, results, sys};
+use crate::{control, exact, fibers, results, sys};
 use fencepost_trace::VectorClock;
 
 /// Where the slots are.
@@ -26,10 +26,13 @@ const SLOTS: usize = 4;
 pub struct Kind {
     pub write: bool,
     pub atomic: bool,
+    /// A block is freed: to the detector that is a plain write to all of it.
+    pub free: bool,
 }
 
-pub const READ: Kind = Kind { write: false, atomic: false };
-pub const WRITE: Kind = Kind { write: true, atomic: false };
+pub const READ: Kind = Kind { write: false, atomic: false, free: false };
+pub const WRITE: Kind = Kind { write: true, atomic: false, free: false };
+pub const FREE: Kind = Kind { write: true, atomic: false, free: true };
 
 /// An access: from the lowest bit, the thread's time (32 bits), the bytes (8), how (4), the thread (10), the execution (10).
 type Slot = u64;
@@ -48,7 +51,7 @@ const EXECUTION_SHIFT: u32 = 54;
 const EXECUTIONS: u64 = 0x3ff;
 
 fn kind_of(slot: Slot) -> Kind {
-    Kind { write: slot & WROTE != 0, atomic: slot & ATOMIC != 0 }
+    Kind { write: slot & WROTE != 0, atomic: slot & ATOMIC != 0, free: false }
 }
 
 fn thread_of(slot: Slot) -> u32 {
@@ -97,10 +100,27 @@ pub fn tick(clock: Option<&VectorClock>) {
 
 /// Did that access happen before what the running thread does now?
 fn is_ordered(slot: Slot) -> bool {
+    is_before(thread_of(slot), slot as u32)
+}
+
+/// The same for an access by another thread at this time.
+pub fn is_before(thread: u32, time: u32) -> bool {
     let state = STATE.get();
-    let thread = thread_of(slot) as usize;
+    let thread = thread as usize;
     // SAFETY: within the clock's length; the clock is as it was at the last tick.
-    thread < state.threads && slot as u32 <= unsafe { *state.clock.add(thread) }
+    thread < state.threads && time <= unsafe { *state.clock.add(thread) }
+}
+
+/// The running thread's clock.
+pub fn clock() -> &'static [u32] {
+    let state = STATE.get();
+    // SAFETY: as above; an empty one may have no pointer at all.
+    if state.threads == 0 { &[] } else { unsafe { std::slice::from_raw_parts(state.clock, state.threads) } }
+}
+
+/// The time of an access that the running thread makes now.
+pub fn time(kind: Kind) -> u32 {
+    (STATE.get().who - kind.atomic as u64) as u32
 }
 
 /// What is known of eight bytes.
@@ -155,12 +175,18 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let other = kind_of(old);
         if old & FREED != 0 {
+            if exact::comes_before_free(address, kind, thread_of(old)) {
+                continue;
+            }
             global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));
             continue;
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
-        if !ordered && conflict {
+        if !ordered && conflict && !exact::is_on() {
+            if global::quietly(control::catch_up) {
+                return check(address, size, kind, pc);
+            }
             global::quietly(|| results::race(address, earlier(line, i), kind, pc));
         }
         // What comes after it and covers it can stand for it.
@@ -176,16 +202,17 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
 }
 
 /// The earlier of two accesses that race.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Earlier {
     pub thread: u32,
+    pub time: u32,
     pub kind: Kind,
     pub pc: usize,
 }
 
 fn earlier(line: &Line, i: usize) -> Earlier {
     let slot = line.slots[i];
-    Earlier { thread: thread_of(slot), kind: kind_of(slot), pc: line.places[i] }
+    Earlier { thread: thread_of(slot), time: slot as u32, kind: kind_of(slot), pc: line.places[i] }
 }
 
 /// An access of any size. Was any of it accessed atomically before, and is this the first such access since the thread's last event?
@@ -212,7 +239,7 @@ pub fn forget(address: usize, size: usize) {
 
 /// The block is freed: that is a write to all of it, and the last access that is right.
 pub fn free(address: usize, size: usize, pc: usize) {
-    range(address, size, WRITE, pc);
+    range(address, size, FREE, pc);
     let freed = STATE.get().who | BYTES | WROTE | FREED;
     for at in (address & !7..address + size).step_by(8) {
         line(at).slots = [freed, 0, 0, 0];

@@ -16,11 +16,6 @@ struct Region {
 
 static REGIONS: Global<Vec<Region>> = Global::new(Vec::new());
 
-/// The mapping that contains an address.
-pub fn mapping_of(address: usize) -> Option<(usize, usize)> {
-    modules::mappings().iter().find(|m| m.start <= address && address < m.end).map(|m| (m.start, m.end))
-}
-
 /// Copies the program's memory. `arguments` is where the main stack's arguments and environment begin; `own` are further ranges
 /// that are the runtime's.
 pub fn take(arguments: usize, own: &[(usize, usize)]) {

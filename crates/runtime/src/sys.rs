@@ -42,6 +42,13 @@ pub fn map_shared(file: i32, length: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// Maps memory that children share with this process.
+pub fn map_common(length: usize) -> Option<usize> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let at = plain(libc::SYS_mmap, [0, length, protection as usize, flags as usize, usize::MAX, 0]);
+    (at > 0).then_some(at as usize)
+}
+
 /// Gives the pages back; they read as zero afterwards.
 pub fn discard(address: usize, length: usize) {
     plain(libc::SYS_madvise, [address, length, libc::MADV_DONTNEED as usize, 0, 0, 0]);
@@ -74,6 +81,64 @@ pub fn poll(files: &mut [libc::pollfd]) -> isize {
 /// Is there a file of this number?
 pub fn is_open(file: i32) -> bool {
     plain(libc::SYS_fcntl, [file as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0
+}
+
+/// Is any of the `count` files from this number on open?
+pub fn any_open(first: i32, count: usize) -> bool {
+    const MOST: usize = 16;
+    let mut files: [libc::pollfd; MOST] =
+        std::array::from_fn(|i| libc::pollfd { fd: first + i as i32, events: 0, revents: 0 });
+    let files = &mut files[..count.min(MOST)];
+    poll(files);
+    files.iter().any(|file| file.revents & libc::POLLNVAL == 0)
+}
+
+pub fn enter_directory(directory: i32) {
+    plain(libc::SYS_fchdir, [directory as usize, 0, 0, 0, 0, 0]);
+}
+
+pub fn set_file_mask(mask: u32) {
+    plain(libc::SYS_umask, [mask as usize, 0, 0, 0, 0, 0]);
+}
+
+/// No timer of the process runs any more.
+pub fn stop_timers() {
+    let off = [0usize; 4];
+    for timer in [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF] {
+        // SAFETY: the value is read from a variable of the right size; the old one is not asked for.
+        unsafe { call(libc::SYS_setitimer, [timer as usize, off.as_ptr() as usize, 0, 0, 0, 0]) };
+    }
+}
+
+/// Takes signals that are pending, whatever they are, and forgets them.
+pub fn forget_signals() {
+    let (all, now) = (u64::MAX, [0usize; 2]);
+    // SAFETY: a mask of the size that is said, and a time.
+    let take =
+        || unsafe { call(libc::SYS_rt_sigtimedwait, [&raw const all as usize, 0, now.as_ptr() as usize, 8, 0, 0]) };
+    while take() > 0 {}
+}
+
+/// How a file is read and written.
+pub fn file_flags(file: i32) -> i32 {
+    plain(libc::SYS_fcntl, [file as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) as i32
+}
+
+pub fn set_file_flags(file: i32, flags: i32) {
+    plain(libc::SYS_fcntl, [file as usize, libc::F_SETFL as usize, flags as usize, 0, 0, 0]);
+}
+
+/// The name of the kernel thread, as a string that ends with 0.
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    // SAFETY: the kernel writes at most 16 bytes.
+    unsafe { call(libc::SYS_prctl, [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    name
+}
+
+pub fn set_thread_name(name: &[u8; 16]) {
+    // SAFETY: the kernel reads at most 16 bytes.
+    unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name.as_ptr() as usize, 0, 0, 0, 0]) };
 }
 
 /// Closes every file in this range of numbers.
@@ -137,9 +202,30 @@ pub fn fork() -> isize {
     plain(libc::SYS_fork, [0; 6])
 }
 
+/// The directory that the process is in.
+pub fn directory() -> Vec<u8> {
+    let mut path = vec![0; 4096];
+    // SAFETY: the buffer is as long as is said.
+    let length = unsafe { call(libc::SYS_getcwd, [path.as_mut_ptr() as usize, path.len(), 0, 0, 0, 0]) };
+    path.truncate(length.max(0) as usize);
+    path
+}
+
+/// Are there child processes, ended or not?
+pub fn has_children() -> bool {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    plain(libc::SYS_waitid, [libc::P_ALL as usize, 0, 0, options as usize, 0, 0]) != -(libc::ECHILD as isize)
+}
+
 /// When the process that made this one dies, this one does.
 pub fn die_with_parent() {
     plain(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
+}
+
+/// Sends a signal to the running kernel thread.
+pub fn raise(signal: i32) {
+    let (process, thread) = (plain(libc::SYS_getpid, [0; 6]), plain(libc::SYS_gettid, [0; 6]));
+    plain(libc::SYS_tgkill, [process as usize, thread as usize, signal as usize, 0, 0, 0]);
 }
 
 /// Sends a signal.

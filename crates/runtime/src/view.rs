@@ -31,8 +31,23 @@ struct Own {
     /// A place that holds an old value, for the load that the program is about to make, and the value that belongs there.
     stale: Option<(Location, Value)>,
     /// Stores that wait in its buffer.
-    buffered: Vec<(EventId, Location)>,
+    buffered: Vec<Waiting>,
+    /// Where its last atomic operations were, the last one last, and what memory held there when it was looked at.
+    atomics: Vec<(Location, Value)>,
 }
+
+/// A store that waits in its thread's buffer.
+#[derive(Clone, Copy)]
+struct Waiting {
+    store: EventId,
+    at: Location,
+    value: Value,
+    /// Has its thread stored there again?
+    is_hidden: bool,
+}
+
+/// How many of them are kept.
+const MOST_ATOMICS: usize = 12;
 
 impl Own {
     fn clear(&mut self) {
@@ -40,6 +55,16 @@ impl Own {
         self.tentative.clear();
         self.stale = None;
         self.buffered.clear();
+        self.atomics.clear();
+    }
+
+    /// It has made an atomic operation here.
+    fn operated(&mut self, at: Location) {
+        self.atomics.retain(|(other, _)| *other != at);
+        if self.atomics.len() == MOST_ATOMICS {
+            self.atomics.remove(0);
+        }
+        self.atomics.push((at, control::memory(at)));
     }
 }
 
@@ -112,11 +137,25 @@ pub fn settle() {
     let own = VIEW.get().own(me);
     // All values first: others may run before the last of them is handed over.
     let announced = own.announced.drain(..).filter(|(at, _)| !is_dead(*at));
-    let stores: Vec<_> = announced.map(|(at, pc)| (at, control::memory(at), pc)).collect();
+    let mut stores: Vec<_> = announced.map(|(at, pc)| (at, control::memory(at), pc)).collect();
+    // Somebody without instrumentation may have written over a store that waits, or have taken or given away a lock.
+    let changed = |w: &&Waiting| !w.is_hidden && !is_dead(w.at) && control::memory(w.at) != w.value;
+    let mut places: Vec<Location> = own.buffered.iter().filter(changed).map(|w| w.at).collect();
+    let mut lock = false;
+    for (at, known) in &mut own.atomics {
+        let found = control::memory(*at);
+        if *known != found && !stores.iter().any(|(store, ..)| store.overlaps(*at)) {
+            lock = true;
+            *known = found;
+            places.push(*at);
+        }
+    }
+    if lock {
+        // What was stored before is in memory too, and comes first.
+        stores.drain(..).for_each(|(at, value, _)| control::overwrite(at, value));
+    }
     own.tentative.extend(stores.iter().map(|(at, ..)| *at));
-    // Somebody without instrumentation may have written over a store that waits.
-    let waiting: Vec<Location> = own.buffered.iter().map(|(_, at)| *at).collect();
-    for at in waiting {
+    for at in places {
         if !is_dead(at) && !is_tentative(at) {
             control::notice(at);
         }
@@ -215,6 +254,14 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     });
 }
 
+/// This memory goes away.
+pub fn forget(range: std::ops::Range<u64>) {
+    drain();
+    for own in &mut VIEW.get().own {
+        own.atomics.retain(|(at, _)| !range.contains(&at.address));
+    }
+}
+
 /// Makes all see what the running thread has stored.
 pub fn drain() {
     settle();
@@ -227,7 +274,9 @@ pub fn drain() {
 pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
     control::notice(at);
-    control::step(Op::Access(access))
+    let reply = control::step(Op::Access(access));
+    VIEW.get().own(fibers::current()).operated(at);
+    reply
 }
 
 /// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.
@@ -239,32 +288,40 @@ pub fn refresh(from: ThreadId, to: ThreadId) {
     if from != to {
         let own = view.own(from);
         places.extend(&own.tentative);
-        places.extend(own.buffered.iter().map(|(_, at)| *at));
+        places.extend(own.buffered.iter().map(|waiting| waiting.at));
     }
     let next = view.next;
     view.next = control::events(next, &mut |id, thread, kind, location| match *kind {
         // The state of locks and threads is in no memory of the program's.
         EventKind::Store { at, .. } | EventKind::Rmw { at, .. } if at.as_hidden().is_some() => {}
-        EventKind::Store { at, order, .. } => {
+        EventKind::Store { at, order, value } => {
             places.push(at);
             // One of order seq_cst does not wait.
             if buffers && order != StoreOrder::SeqCst {
-                view.own(thread).buffered.push((id, at));
+                let buffered = &mut view.own(thread).buffered;
+                buffered.iter_mut().filter(|older| older.at.overlaps(at)).for_each(|older| older.is_hidden = true);
+                buffered.push(Waiting { store: id, at, value: at.size.truncate(value.0), is_hidden: false });
             }
         }
         EventKind::Rmw { at, .. } => places.push(at),
         EventKind::Commit { store } => {
-            view.own(thread).buffered.retain(|(id, _)| *id != store);
+            view.own(thread).buffered.retain(|waiting| waiting.store != store);
             places.extend(location(store).filter(|at| at.as_hidden().is_none()));
         }
         EventKind::Load { .. } | EventKind::Fence { .. } => {}
     });
-    if from != to {
-        places.extend(view.own(to).buffered.iter().map(|(_, at)| *at));
+    if places.len() > 1 {
+        places.sort_unstable();
+        places.dedup();
     }
-    for at in &places {
-        if !is_dead(*at) {
-            control::set_memory(*at, control::peek(to, *at));
+    // What all see, with the next thread's own stores on top. Of one that goes on itself only what has changed is looked at.
+    let whose = if from == to { to } else { control::NOBODY };
+    for at in places.iter().filter(|at| !is_dead(**at)) {
+        control::set_memory(*at, control::peek(whose, *at));
+    }
+    if from != to {
+        for waiting in view.own(to).buffered.iter().filter(|waiting| !is_dead(waiting.at)) {
+            control::set_memory(waiting.at, waiting.value);
         }
     }
     view.places = places;

@@ -49,6 +49,14 @@ impl VectorClock {
         moved
     }
 
+    /// The greatest clock at or below both.
+    pub fn meet(&mut self, other: &VectorClock) {
+        self.slots.truncate(other.slots.len());
+        for (mine, theirs) in self.slots.iter_mut().zip(&other.slots) {
+            *mine = (*mine).min(*theirs);
+        }
+    }
+
     /// Is every slot at or below the other's?
     #[inline]
     pub fn le(&self, other: &VectorClock) -> bool {
@@ -102,5 +110,7 @@ mod tests {
         assert!(c.join(&clock(&[2, 3, 1])));
         assert_eq!(c.slots(), &[2, 5, 1]);
         assert!(!c.join(&clock(&[2, 5])));
+        c.meet(&clock(&[1, 7]));
+        assert_eq!(c.slots(), &[1, 5]);
     }
 }

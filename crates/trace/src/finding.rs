@@ -92,6 +92,49 @@ pub struct FindingLabel {
     pub access: String,
 }
 
+/// A thread at a program point, with the calls that led there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FindingStack {
+    /// What it shows: `write by thread 2`, `thread 2 was created by thread 0` …
+    pub title: String,
+    /// Who.
+    pub thread: ThreadId,
+    /// The innermost call first, inlined ones included.
+    pub frames: Vec<Label>,
+}
+
+/// The memory that a finding is about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FindingMemory {
+    /// In words: `8 bytes into a block of 32 bytes that thread 1 allocated`.
+    pub text: String,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// The variable, with the member or element if known; empty for anything else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// How far into the variable or block.
+    #[serde(default)]
+    pub offset: i64,
+    /// The size of the variable or block; 0 if unknown.
+    #[serde(default)]
+    pub size: u64,
+    /// Who allocated the block, or whose stack it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+}
+
+/// Kinds of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum MemoryKind {
+    Global,
+    Heap,
+    Stack,
+    Other,
+}
+
 /// One bug, however often it was met.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -109,6 +152,16 @@ pub struct Finding {
     pub severity: Severity,
     /// The program points that take part.
     pub labels: Vec<FindingLabel>,
+    /// Where the threads that take part were, in full: the accesses or waits themselves, then where threads were created and memory was
+    /// allocated and freed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<FindingStack>,
+    /// The memory that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<FindingMemory>,
+    /// Why it could happen: for a race, why nothing orders the accesses. One sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reason: Vec<String>,
     /// The file that replays it, if one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,

@@ -31,7 +31,7 @@ impl fmt::Display for ThreadId {
 /// An event of one execution: its position in the order of execution, counted from 1.
 ///
 /// 0 is [`EventId::INIT`], which stands for the write of every location's initial value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventId(pub u32);
 

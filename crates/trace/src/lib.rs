@@ -8,7 +8,7 @@
 //!   of operation, so that a release load cannot be written;
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
-//! - [`Model`], [`Plan`]: what to do;
+//! - [`Model`], [`Plan`], [`Sampling`]: what to do; [`Coverage`]: what has been seen;
 //! - [`Finding`]: what was found;
 //! - [`Cycle`], [`Course`], [`Method`]: violations of sequential consistency that are hunted.
 //!
@@ -16,6 +16,7 @@
 //! returns a trace.
 
 mod clock;
+mod coverage;
 mod event;
 mod finding;
 mod hunt;
@@ -25,11 +26,13 @@ mod location;
 pub mod op;
 mod order;
 mod plan;
+mod sampling;
 mod value;
 
 pub use clock::VectorClock;
+pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
-pub use finding::{Failure, Finding, FindingKind, FindingLabel, Severity};
+pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
 pub use hunt::{Bias, Course, CourseStep, Cycle, Exact, Method, Segment};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
@@ -37,4 +40,5 @@ pub use location::{Hidden, Location, Size};
 pub use op::{Access, Guard, Op, Reply, Update};
 pub use order::{FenceOrder, LoadOrder, RmwOrder, StoreOrder};
 pub use plan::{GraphStep, Limits, Model, ParseModelError, Plan, StrategySpec};
+pub use sampling::{Pair, Sampling, Scheduler, execution_seed, scramble};
 pub use value::Value;

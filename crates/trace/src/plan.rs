@@ -1,5 +1,6 @@
 //! What to do: a model, a strategy, limits. Plain values that can be written down and sent elsewhere.
 
+use crate::{Sampling, execution_seed};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -83,10 +84,13 @@ impl Default for Limits {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum StrategySpec {
-    /// Every answer equally likely.
+    /// Answers at random.
     Random {
         /// The seed of this one execution.
         seed: u64,
+        /// How they are drawn.
+        #[serde(default)]
+        sampling: Sampling,
     },
     /// These answers, one after the other; 0 when they have run out.
     Follow {
@@ -137,9 +141,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A random execution under `model`.
-    pub fn random(model: Model, seed: u64) -> Plan {
-        Plan { model, buffer: None, strategy: StrategySpec::Random { seed }, limits: Limits::default() }
+    /// A random execution under `model`: the one of this number in a campaign with this seed and the usual sampling.
+    pub fn random(model: Model, seed: u64, execution: u64) -> Plan {
+        let sampling = Sampling::default().of_execution(execution);
+        let strategy = StrategySpec::Random { seed: execution_seed(seed, execution), sampling };
+        Plan { model, buffer: None, strategy, limits: Limits::default() }
     }
 
     /// The execution that gave these choices, again.

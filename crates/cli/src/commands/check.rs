@@ -6,6 +6,7 @@ use crate::error::{Error, Status};
 use crate::exhaustive::{Method, explore};
 use crate::limits::Budget;
 use crate::native;
+use crate::progress::{LITMUS, Line};
 use crate::screen::Screen;
 use crate::target::Target;
 use std::time::Instant;
@@ -27,9 +28,12 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         Target::Litmus { subject, digest } => (subject, digest),
         Target::Native(program) => return native::check(&program, &args, screen),
     };
+    args.for_litmus()?;
     let budget = Budget::new(args.work.executions, args.work.time);
+    let line = Line::start(screen, budget, || LITMUS.get());
     let tally = explore(&subject, watch(&args, None), Method::of(args.model), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
+    drop(line);
     // A finding that ends the exploration leaves the rest unexplored.
     let complete = !tally.limited && (args.keep_going || tally.findings.is_empty());
     Campaign { command: "check", args: &args, subject: &subject, digest: &digest, started }.finish(

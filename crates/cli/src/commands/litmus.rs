@@ -295,7 +295,11 @@ impl Printer<'_> {
             let stem = format!("{}-{}", if stem == "-" { "stdin" } else { &stem }, witness.plan.model);
             let names = (1..).map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") });
             let name = names.into_iter().find(|name| self.names.insert(name.clone())).unwrap_or_default();
-            Recording::new("litmus", &done.report.file, &done.digest, witness).write(out, &name, witness)?;
+            Recording::new("litmus", &done.report.file, &done.digest, witness).write(
+                out,
+                &name,
+                Some(&witness.trace),
+            )?;
         }
         Ok(())
     }

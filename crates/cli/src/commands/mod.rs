@@ -2,14 +2,19 @@
 //!
 //! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
 
+mod cargo;
 mod cc;
 mod check;
 mod cxx;
 mod hunt;
+mod include;
 mod litmus;
 mod replay;
+mod rustflags;
 mod shared;
 mod test;
+
+pub use shared::write_run;
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
@@ -41,4 +46,7 @@ commands! {
     Cc: cc,
     #[command(name = "c++")]
     Cxx: cxx,
+    Cargo: cargo,
+    Include: include,
+    Rustflags: rustflags,
 }

@@ -8,6 +8,7 @@ use crate::screen::Screen;
 use crate::target::{Target, read_target};
 use crate::witness::Witness;
 use fencepost_report::text;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Run one recorded execution again, event for event, and show it.
@@ -21,13 +22,23 @@ pub struct Args {
     /// The program, if it is no longer where it was
     #[arg(long, value_name = "PATH")]
     target: Option<PathBuf>,
+    /// Run a native program under gdb, which stops where the finding shows (FENCEPOST_GDB names another gdb)
+    #[arg(long)]
+    gdb: bool,
+    /// More arguments for gdb
+    #[arg(last = true, value_name = "GDB-ARGS", requires = "gdb")]
+    gdb_arguments: Vec<OsString>,
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let recording = Recording::read(&args.recording)?;
     if let Some(native) = &recording.native {
         let target = args.target.as_deref().unwrap_or(Path::new(&recording.target));
-        return native::replay(&args.recording, target, &recording, native, screen);
+        let gdb = args.gdb.then_some(&args.gdb_arguments[..]);
+        return native::replay(&args.recording, target, &recording, native, gdb, screen);
+    }
+    if args.gdb {
+        return Err(Error::replay(&args.recording, "--gdb is for native programs, and this is a litmus test"));
     }
     let Target::Litmus { subject, .. } = load(&args, &recording)? else {
         return Err(Error::replay(&args.recording, "it was recorded from a litmus test"));
@@ -48,7 +59,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
             text += &witness.text(&subject, screen.look);
             text.push('\n');
             if let Some(finding) = &recording.finding {
-                text += &text::reproduced(finding, screen.look);
+                text += &text::reproduced(finding, &*subject, screen.look);
             }
         }
         text +=

@@ -2,13 +2,14 @@
 
 use crate::args::CampaignArgs;
 use crate::error::{Error, Status};
-use crate::recording::{Recording, write_whole};
+use crate::recording::{Recording, clear, write_whole};
 use crate::screen::Screen;
 use crate::subject::Subject;
 use crate::tally::{Found, Stop, Tally, Watch};
 use crate::witness::Witness;
-use fencepost_report::{RunReport, Verdict, text};
+use fencepost_report::{RunReport, Seen, Verdict, text};
 use fencepost_trace::{Finding, Severity};
+use std::path::Path;
 use std::time::Instant;
 
 /// A campaign on a litmus test.
@@ -31,6 +32,7 @@ impl Campaign<'_> {
     /// Writes and prints what came of it. `complete` says whether everything was explored, if the command explores.
     pub fn finish(&self, mut tally: Tally, complete: Option<bool>, screen: &mut Screen) -> Result<Status, Error> {
         tally.findings.sort_by_key(|found| found.first);
+        clear(&self.args.out);
         let mut problem = None;
         let (mut findings, mut shown) = (Vec::new(), Vec::new());
         for (i, found) in tally.findings.iter().enumerate() {
@@ -48,6 +50,7 @@ impl Campaign<'_> {
         let verdict = match complete {
             _ if !findings.is_empty() => Verdict::Fail,
             Some(false) => Verdict::Incomplete,
+            None if tally.executions == 0 && tally.blocked > 0 => Verdict::Incomplete,
             _ => Verdict::Pass,
         };
         let report = RunReport {
@@ -62,13 +65,17 @@ impl Campaign<'_> {
             // none of the program's.
             executions: if complete.is_none() { tally.executions + tally.blocked } else { tally.executions },
             blocked: tally.blocked,
-            states: tally.states.len() as u64,
+            failing_executions: tally.failing,
+            states: Some(tally.states.len() as u64),
+            coverage: complete
+                .is_none()
+                .then(|| Seen::new(tally.pairs.values().copied(), tally.executions + tally.blocked)),
             seconds: self.started.elapsed().as_secs_f64(),
+            restart: None,
             findings,
+            suppressed: 0,
         };
-        if verdict == Verdict::Fail && problem.is_none() {
-            problem = write_whole(&self.args.out.join("run.json"), report.to_json().as_bytes()).err();
-        }
+        problem = problem.or(write_run(&self.args.out, &report));
         self.print(&report, &shown, screen)?;
         match (problem, verdict) {
             (Some(error), _) => Err(error),
@@ -83,7 +90,7 @@ impl Campaign<'_> {
         match (screen.json(), screen.quiet) {
             (true, _) => screen.print(&report.to_json()),
             (false, true) => screen.print(&format!("{}\n", report.verdict)),
-            (false, false) => screen.print(&text::run(report, shown, look)),
+            (false, false) => screen.print(&text::run(report, shown, self.subject, look)),
         }
     }
 
@@ -98,12 +105,22 @@ impl Campaign<'_> {
         finding.replay = Some(path.display().to_string());
         let mut recording = Recording::new(self.command, &self.target(), self.digest, witness);
         recording.finding = Some(finding.clone());
-        let written = recording.write(&self.args.out, &name, witness);
+        let written = recording.write(&self.args.out, &name, Some(&witness.trace));
         if written.is_err() {
             finding.replay = None;
         }
         written.map(|_| ())
     }
+}
+
+/// Writes the report beside its findings. Only with findings it is an error if that cannot be done.
+pub fn write_run(directory: &Path, report: &RunReport) -> Option<Error> {
+    let error = write_whole(&directory.join("run.json"), report.to_json().as_bytes()).err()?;
+    if report.verdict == Verdict::Fail {
+        return Some(error);
+    }
+    eprintln!("warning: {error}");
+    None
 }
 
 fn finding(id: u32, found: &Found) -> Finding {
@@ -115,6 +132,9 @@ fn finding(id: u32, found: &Found) -> Finding {
         first_execution: found.first,
         severity: Severity::Harmful,
         labels: found.key.labels.clone(),
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
         replay: None,
     }
 }

@@ -1,14 +1,17 @@
 //! `fencepost test`: many executions, at random.
 
 use super::shared::{Campaign, watch};
-use crate::args::CampaignArgs;
+use crate::args::{CampaignArgs, SamplingArgs};
 use crate::campaign;
 use crate::error::{Error, Status};
 use crate::limits::Budget;
 use crate::native;
+use crate::progress::{LITMUS, Line};
 use crate::screen::Screen;
 use crate::target::Target;
-use fencepost_trace::Model;
+use fencepost_mailbox::Pruning;
+use fencepost_trace::{Model, Scheduler};
+use std::str::FromStr;
 use std::time::Instant;
 
 /// How many executions there are if nobody says.
@@ -23,13 +26,19 @@ const EXECUTIONS: u64 = 10_000;
 pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
     /// How many stores fit a store buffer (tso, pso) [default: any number]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
-    /// How a native program is put back to its beginning: auto (in place), in-place (memory is restored), fork (a process
-    /// each, for programs that leave files, mappings or children behind)
+    /// How a native program is put back to its beginning: in-place (its memory is restored, and what the kernel keeps for it),
+    /// fork (each execution has a process of its own), or auto: in place, unless the program does what that cannot undo
     #[arg(long, value_enum, default_value_t = Restart::Auto, value_name = "HOW", hide_possible_values = true)]
     restart: Restart,
+    /// What is forgotten of long executions of native programs under c11: off (nothing), conservative (stores that no thread can
+    /// read any more), aggressive=N (also what stores older than N events hide: memory stays bounded, and some behaviours are lost)
+    #[arg(long, value_name = "HOW", default_value = "conservative", value_parser = Pruning::from_str)]
+    prune: Pruning,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +51,8 @@ enum Restart {
 impl From<Restart> for fencepost_mailbox::Restart {
     fn from(restart: Restart) -> fencepost_mailbox::Restart {
         match restart {
-            // Nothing moves on to forking by itself yet: the user says so for programs whose kernel state cannot be put back.
-            Restart::Auto | Restart::InPlace => fencepost_mailbox::Restart::InPlace,
+            Restart::Auto => fencepost_mailbox::Restart::Auto,
+            Restart::InPlace => fencepost_mailbox::Restart::InPlace,
             Restart::Fork => fencepost_mailbox::Restart::Fork,
         }
     }
@@ -51,17 +60,29 @@ impl From<Restart> for fencepost_mailbox::Restart {
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
-    let Args { campaign: args, buffer, restart } = args;
+    let Args { campaign: args, sampling, buffer, restart, prune } = args;
+    if sampling.depth.is_some() && sampling.strategy != Scheduler::Pct && sampling.strategy != Scheduler::Mix {
+        return Err(Error::Usage(format!("--depth is for pct: {} has no priorities that change", sampling.strategy)));
+    }
+    let sampling = sampling.sampling();
     if buffer.is_some() && !matches!(args.model, Model::Tso | Model::Pso) {
         return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
     }
+    if prune.window().is_some() && args.model != Model::C11 {
+        return Err(Error::Usage(format!("--prune aggressive is for c11, not for {}", args.model)));
+    }
     let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
         Target::Litmus { subject, digest } => (subject, digest),
-        Target::Native(program) => return native::test(&program, &args, buffer, restart.into(), screen),
+        Target::Native(program) => {
+            return native::test(&program, &args, sampling, buffer, restart.into(), prune, screen);
+        }
     };
+    args.for_litmus()?;
     let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
     let budget = Budget::new(executions, args.work.time);
-    let tally = campaign::random(&subject, watch(&args, buffer), args.seed, budget, args.work.jobs())
+    let line = Line::start(screen, budget, || LITMUS.get());
+    let tally = campaign::random(&subject, watch(&args, buffer), (args.seed, sampling), budget, args.work.jobs())
         .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
+    drop(line);
     Campaign { command: "test", args: &args, subject: &subject, digest: &digest, started }.finish(tally, None, screen)
 }

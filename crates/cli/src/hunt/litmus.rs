@@ -6,7 +6,6 @@ use crate::recording::Recording;
 use crate::screen::Screen;
 use crate::subject::Subject;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, OnCourse, Points, Random, Stop, Strategy, Threads, run};
-use fencepost_explore::random::seed_of;
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::{Machine, Pslo, Pso, Sc, Tso};
 use fencepost_predict::Profile;
@@ -14,7 +13,7 @@ use fencepost_predict::confirm::confirm;
 use fencepost_report::Describe;
 use fencepost_trace::{
     Access, Cycle, EventKind, FenceOrder, Finding, Label, Limits, Location, Method, Model, Op, Outcome, Plan, Reply,
-    StrategySpec, ThreadId, Trace, Value,
+    StrategySpec, ThreadId, Trace, Value, execution_seed,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -235,7 +234,7 @@ impl Quarry for Prey<'_> {
         let extra = self.extra(fences);
         let mut seen = Seen::default();
         for execution in 0..self.options.executions.max(STATES) {
-            let ran = self.execute(Model::Sc, &mut Random::new(seed_of(self.options.seed, execution)), &extra);
+            let ran = self.execute(Model::Sc, &mut Random::new(execution_seed(self.options.seed, execution)), &extra);
             seen.executions += 1;
             seen.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             if execution < self.options.executions {
@@ -259,7 +258,7 @@ impl Quarry for Prey<'_> {
         for (i, attempt) in attempts.iter().enumerate() {
             for trial in 0..trials {
                 let execution = i as u64 * trials + trial;
-                let ran = self.trial(attempt, seed_of(self.options.seed ^ round, execution), &extra);
+                let ran = self.trial(attempt, execution_seed(self.options.seed ^ round, execution), &extra);
                 blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
                 let names = self.names(&ran);
                 if confirm(&ran.trace, &attempt.cycle, |event| names[event.id.index() - 1].0).is_none() {
@@ -296,8 +295,8 @@ impl Quarry for Prey<'_> {
         &self.points
     }
 
-    fn statement(&self, label: &Label) -> Option<String> {
-        self.subject.statement(label)
+    fn words(&self) -> &dyn Describe {
+        self.subject
     }
 
     fn name(&self) -> String {
@@ -310,7 +309,11 @@ impl Quarry for Prey<'_> {
         let plan = Plan { model: self.options.model, buffer: self.options.buffer, strategy, limits: self.limits() };
         let mut finding = finding.clone();
         finding.replay = Some(path.display().to_string());
-        Recording::of("hunt", &self.file, self.file_digest, plan, trace_digest, &finding).write_alone(&path)?;
+        Recording::of("hunt", &self.file, self.file_digest, plan, trace_digest, &finding).write(
+            &self.options.out,
+            &format!("finding-{}", finding.id),
+            None,
+        )?;
         Ok(path.display().to_string())
     }
 }

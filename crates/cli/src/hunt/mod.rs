@@ -14,11 +14,11 @@ pub use litmus::litmus;
 pub use native::native;
 
 use crate::error::{Error, Status};
-use crate::recording::write_whole;
+use crate::recording::{clear, write_whole};
 use crate::screen::Screen;
 use chase::{Chase, Chased};
 use fencepost_predict::Profile;
-use fencepost_report::{FenceAdvice, HuntCycle, HuntFinding, HuntReport, Verdict, text};
+use fencepost_report::{Describe, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Verdict, text};
 use fencepost_trace::{
     Bias, Cycle, Exact, FenceOrder, Finding, FindingKind, FindingLabel, Label, Method, Model, Severity, ThreadId, Trace,
 };
@@ -130,8 +130,8 @@ pub trait Quarry {
     /// The program points met so far.
     fn points(&self) -> &[PointName];
 
-    /// The statement at a program point.
-    fn statement(&self, label: &Label) -> Option<String>;
+    /// The words of the program.
+    fn words(&self) -> &dyn Describe;
 
     /// The name of the program.
     fn name(&self) -> String;
@@ -151,17 +151,18 @@ fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Resu
         true => fences::advise(quarry, options, &mut chase, deadline)?,
         false => Vec::new(),
     };
-    let (report, problem) = report(quarry, options, &chase, advice, started);
-    if !report.findings.is_empty() {
-        write_whole(&options.out.join("run.json"), report.to_json().as_bytes())?;
+    clear(&options.out);
+    let (report, mut problem) = report(quarry, options, &chase, advice, started);
+    if let Err(error) = write_whole(&options.out.join("run.json"), report.to_json().as_bytes()) {
+        match report.verdict {
+            Verdict::Fail => problem = problem.or(Some(error)),
+            _ => eprintln!("warning: {error}"),
+        }
     }
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => {
-            let source = |label: &FindingLabel| quarry.statement(&label.label);
-            screen.print(&text::hunt(&report, &source, screen.look))?;
-        }
+        (false, false) => screen.print(&text::hunt(&report, quarry.words(), screen.look))?,
     }
     match (problem, report.verdict) {
         (Some(error), _) => Err(error),
@@ -202,6 +203,9 @@ fn report(
             first_execution: witness.exposure.execution + 1,
             severity: cycle.outcome,
             labels: cycle.labels.clone(),
+            stacks: Vec::new(),
+            memory: None,
+            reason: Vec::new(),
             replay: None,
         };
         match quarry.record(&finding, &witness.exposure.choices, witness.digest.clone()) {

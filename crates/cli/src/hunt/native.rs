@@ -5,15 +5,13 @@ use crate::error::{Error, Status};
 use crate::native::{Program, Words, campaign, finding};
 use crate::recording::Recording;
 use crate::screen::Screen;
-use fencepost_mailbox::{
-    Answers, Fence, Frame, Hunt, Point, Record, Restart, Task, execution_seed, output_fingerprint,
-};
+use fencepost_mailbox::{Answers, Fence, Frame, Hunt, Point, Record, Restart, Task, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
 use fencepost_trace::{
     Cycle, Event, EventKind, Failure, FenceOrder, Finding, FindingKind, Label, Limits, Method, Model, Outcome, Plan,
-    Segment, StrategySpec, ThreadId, Trace,
+    Sampling, Scheduler, Segment, StrategySpec, ThreadId, Trace, execution_seed,
 };
 use rustc_hash::FxHashMap;
 
@@ -75,7 +73,8 @@ impl Prey<'_> {
     }
 
     fn campaign(&self, model: Model, fences: &[(Place, FenceOrder)]) -> Campaign {
-        let plan = self.plan(model, StrategySpec::Random { seed: self.options.seed });
+        let plan = self
+            .plan(model, StrategySpec::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) });
         let mut campaign = campaign(self.program, &plan, Restart::InPlace, Some(self.options.timeout));
         campaign.jobs = self.options.jobs;
         for (place, order) in fences {
@@ -159,7 +158,8 @@ fn blocked(results: &Results) -> u64 {
 impl Quarry for Prey<'_> {
     fn observe(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Seen, Error> {
         let mut campaign = self.campaign(Model::Sc, fences);
-        campaign.request.answers = Answers::Random { seed: self.options.seed };
+        campaign.request.answers =
+            Answers::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.count = self.options.executions;
         campaign.request.keep_traces = true;
         campaign.request.keep_outputs = true;
@@ -252,8 +252,8 @@ impl Quarry for Prey<'_> {
         &self.points
     }
 
-    fn statement(&self, label: &Label) -> Option<String> {
-        self.words.statement(label)
+    fn words(&self) -> &dyn Describe {
+        &self.words
     }
 
     fn name(&self) -> String {
@@ -265,7 +265,12 @@ impl Quarry for Prey<'_> {
         let mut finding = finding.clone();
         finding.replay = Some(path.display().to_string());
         let plan = self.plan(self.options.model, StrategySpec::Follow { choices: choices.to_vec() });
-        Recording::native("hunt", self.program, plan, Restart::InPlace, digest, &finding).write_alone(&path)?;
+        let request = self.campaign(self.options.model, &[]).request;
+        Recording::native("hunt", self.program, plan, &request, None, digest, &finding).write(
+            &self.options.out,
+            &format!("finding-{}", finding.id),
+            None,
+        )?;
         Ok(path.display().to_string())
     }
 }

@@ -1,32 +1,40 @@
 //! `fencepost test` on a native program.
 
 use super::Program;
+use super::finding::{add_details, finding, race_key};
+use super::restart;
+use super::spec::specify;
 use super::words::Words;
 use crate::args::CampaignArgs;
+use crate::commands::write_run;
 use crate::error::{Error, Status};
-use crate::recording::{Recording, write_whole};
+use crate::limits::Budget;
+use crate::progress::Line;
+use crate::recording::{Recording, clear};
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Record, Restart};
+use crate::suppressions::Suppressions;
+use fencepost_mailbox::{Answers, Pruning, Record, Restart, Stack};
 use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
-use fencepost_report::text::{self, Look};
-use fencepost_report::{Order, RunReport, Verdict};
+use fencepost_report::text::{self, Look, Mark};
+use fencepost_report::{Describe, Order, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::{
-    Failure, Finding, FindingKind, Limits, Model, Outcome, Plan, Severity, StrategySpec, ThreadId, Trace,
+    BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
+    Trace,
 };
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How many executions there are if nobody says.
 const EXECUTIONS: u64 = 10_000;
 /// With a limit of time alone, the work is given out in pieces of so many.
-const PIECE: u64 = 10_000;
+const PIECE: u64 = 157 * BLOCK;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
 /// Where an explored execution is cut off if nobody says.
 const EXPLORED_EVENTS: u64 = 10_000;
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// More rows than this of an execution are not read by anybody.
-const SHOWN_EVENTS: usize = 200;
 
 /// What the host needs to run `program`.
 pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Option<Duration>) -> Campaign {
@@ -43,26 +51,68 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
 pub fn test(
     program: &Program,
     args: &CampaignArgs,
+    sampling: Sampling,
     buffer: Option<u32>,
     restart: Restart,
+    prune: Pruning,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
-    let plan = Plan { model: args.model, buffer, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Random { seed: args.seed, sampling };
+    let plan = Plan { model: args.model, buffer, strategy, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
-    campaign.request.answers = Answers::Random { seed: args.seed };
+    campaign.request.volatile = args.volatile.unwrap_or_default();
+    campaign.request.answers = Answers::Random { seed: args.seed, sampling };
+    campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
-    let mut results = run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
-    if !args.keep_going {
-        stop_at_first(&mut results);
-    }
-    results.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let outcome =
-        Campaigned { command: "test", complete: None, executions: results.executions, blocked: blocked(&results) };
-    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+    let specified = specify(program, args, &mut campaign, screen)?;
+    let suppressions = suppressions(args)?;
+    let line = watched(&campaign, args, args.work.time.is_none().then_some(EXECUTIONS), screen);
+    let mut search = Search::new(program, &suppressions);
+    let mut suppressed = 0;
+    let (results, examined) = loop {
+        let mut results =
+            run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        results.executions += campaign.request.first;
+        if results.forked {
+            campaign.request.restart = Restart::Fork;
+        }
+        results.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        if !args.keep_going {
+            stop_at_first(&mut results);
+        }
+        let (left, covered) = search.examine(&campaign, &results);
+        suppressed += covered.len() as u64;
+        if covered.is_empty() || !left.is_empty() || args.keep_going {
+            break (results, left);
+        }
+        // All that stopped it is suppressed: on from there, without it.
+        campaign.request.first = covered.iter().map(|one| one.found.first_execution).min().unwrap_or(0);
+        campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
+    };
+    drop(line);
+    cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(&results, &search.words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let outcome = Campaigned {
+        command: "test",
+        complete: (!specified).then_some(false),
+        executions: results.executions,
+        blocked: blocked(&results),
+        suppressed,
+        restart: Some(restart::restarted(&results, &search.words)),
+        failing: results.failing,
+        pairs: results.pairs,
+    };
+    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+}
+
+/// What the user does not want to hear of.
+fn suppressions(args: &CampaignArgs) -> Result<Suppressions, Error> {
+    args.suppressions.as_deref().map_or_else(|| Ok(Suppressions::default()), Suppressions::read)
 }
 
 /// Every execution graph.
@@ -72,23 +122,53 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         return Err(Error::Usage(problem));
     }
     let started = Instant::now();
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
-    let plan = Plan { model: args.model, buffer: None, strategy: StrategySpec::Random { seed: args.seed }, limits };
+    let strategy = StrategySpec::Follow { choices: Vec::new() };
+    let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
+    campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
-    let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+    let specified = specify(program, args, &mut campaign, screen)?;
+    let suppressions = suppressions(args)?;
+    let line = watched(&campaign, args, None, screen);
+    let mut search = Search::new(program, &suppressions);
+    let mut suppressed = 0;
+    let (results, examined) = loop {
+        let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let (left, covered) = search.examine(&campaign, &results);
+        suppressed += covered.len() as u64;
+        if covered.is_empty() || !left.is_empty() || args.keep_going {
+            break (results, left);
+        }
+        // The exploration stopped for what is suppressed: once more, without it.
+        campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));
+    };
+    drop(line);
+    cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let outcome = Campaigned {
         command: "check",
-        complete: Some(explored.complete),
+        complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
+        suppressed,
+        restart: Some(restart::restarted(&results, &search.words)),
+        failing: results.failing,
+        pairs: BTreeMap::new(),
     };
-    finish(program, args, &campaign, &plan, outcome, results, started, screen)
+    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+}
+
+/// The line that says how far the campaign is; `usual` is how many executions there are if nobody says.
+fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen: &Screen) -> Line {
+    let progress = campaign.progress.clone();
+    Line::start(screen, Budget::new(args.work.executions.or(usual), args.work.time), move || {
+        (progress.executions.load(Ordering::Relaxed), progress.findings.load(Ordering::Relaxed))
+    })
 }
 
 /// What a campaign amounts to.
@@ -98,6 +178,90 @@ struct Campaigned {
     complete: Option<bool>,
     executions: u64,
     blocked: u64,
+    suppressed: u64,
+    restart: Option<Restarted>,
+    /// In how many executions something was found.
+    failing: u64,
+    /// The reads-from pairs that were seen, with the first execution of each.
+    pairs: BTreeMap<Pair, u64>,
+}
+
+/// A finding, and the execution that shows it.
+struct Examined {
+    /// As it was first met.
+    found: Found,
+    finding: Finding,
+    again: Option<Again>,
+    /// All names of it: the same two places may race in several ways.
+    fingerprints: Vec<u64>,
+}
+
+/// Looks at what executions have found.
+struct Search<'a> {
+    program: &'a Program,
+    suppressions: &'a Suppressions,
+    words: Words,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, suppressions: &'a Suppressions) -> Search<'a> {
+        let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+        Search { program, suppressions, words }
+    }
+
+    /// All findings with their details: those to report, and those that are suppressed.
+    fn examine(&mut self, campaign: &Campaign, results: &Results) -> (Vec<Examined>, Vec<Examined>) {
+        let mut all: Vec<Examined> = Vec::new();
+        for found in &results.found {
+            let finding = finding(0, found, &self.words);
+            // Different instructions of one place are one race to the user.
+            let same = race_key(&finding)
+                .and_then(|key| all.iter_mut().find(|one| race_key(&one.finding).as_ref() == Some(&key)));
+            match same {
+                Some(known) => {
+                    known.finding.count = known.finding.count.max(found.count);
+                    known.fingerprints.push(found.report.fingerprint);
+                }
+                None => {
+                    let fingerprints = vec![found.report.fingerprint];
+                    all.push(Examined { found: found.clone(), finding, again: None, fingerprints });
+                }
+            }
+        }
+        for one in &mut all {
+            self.look_again(campaign, one);
+        }
+        let covered = |one: &mut Examined| {
+            let stacks: Vec<Vec<(Label, String)>> = (one.found.report.stacks.iter())
+                .map(|stack| stack.frames.iter().flat_map(|frame| self.words.frames(frame)).collect())
+                .collect();
+            self.suppressions.cover(&one.finding, &stacks)
+        };
+        let covered = all.extract_if(.., covered).collect();
+        (all, covered)
+    }
+
+    /// Runs the execution again, for its trace and for what is not kept the first time.
+    fn look_again(&self, campaign: &Campaign, one: &mut Examined) {
+        let report = &one.found.report;
+        // An execution outside of our control has left no answers behind.
+        // One that is too long leaves no trace.
+        let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
+        if lost || report.drawn.is_some() {
+            return;
+        }
+        let mut campaign = campaign.clone();
+        campaign.request.details = Some(report.spots.clone());
+        campaign.request.ignored.clear();
+        let Ok((again, results)) = Again::follow(self.program, &campaign, &strategy(&one.found)) else { return };
+        let same = |found: &&Found| found.report.fingerprint == report.fingerprint;
+        if let (Some(again), Some(seen)) = (&again, results.found.iter().find(same)) {
+            let halves = !report.steps.is_empty();
+            add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
+            one.found.report.stacks.clone_from(&seen.report.stacks);
+        }
+        one.again = again;
+    }
 }
 
 /// The executions that were cut off.
@@ -109,7 +273,8 @@ fn blocked(results: &Results) -> u64 {
 fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::Result<Results> {
     let mut campaign = campaign.clone();
     let Some(time) = args.work.time else {
-        campaign.request.count = args.work.executions.unwrap_or(EXECUTIONS);
+        let most = args.work.executions.unwrap_or(EXECUTIONS);
+        campaign.request.count = most.saturating_sub(campaign.request.first);
         return host::run_campaign(&campaign);
     };
     let most = args.work.executions.unwrap_or(u64::MAX);
@@ -129,8 +294,16 @@ fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::R
 fn stop_at_first(results: &mut Results) {
     let Some(first) = results.found.iter().map(|found| found.first_execution).min() else { return };
     results.found.retain(|found| found.first_execution == first);
+    if results.beyond.as_ref().is_some_and(|beyond| beyond.execution > first) {
+        (results.beyond, results.forked) = (None, false);
+    }
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;
+    results.pairs.retain(|_, execution| *execution <= first);
+    results.failing = 1;
+    // How many of them were cut off is not known.
+    results.ended.clear();
+    results.cut_off.clear();
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -140,37 +313,38 @@ fn finish(
     campaign: &Campaign,
     plan: &Plan,
     outcome: Campaigned,
-    results: Results,
+    examined: Vec<Examined>,
     started: Instant,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
-    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
-    for (i, found) in results.found.iter().enumerate() {
-        let mut finding = finding(i as u32 + 1, found, &words);
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    clear(&args.out);
+    for (i, Examined { found, mut finding, again, .. }) in examined.into_iter().enumerate() {
+        finding.id = i as u32 + 1;
         let mut plan = plan.clone();
-        plan.strategy = strategy(found);
-        // An execution outside of our control has left no answers behind.
-        let lost = found.report.stacks.is_empty() && found.report.choices.is_empty() && found.report.steps.is_empty();
-        let again = if lost { None } else { Again::new(program, campaign, &plan.strategy) };
-        if let Some(again) = &again {
-            let path = args.out.join(format!("finding-{}.json", finding.id));
-            finding.replay = Some(path.display().to_string());
-            let restart = campaign.request.restart;
-            let recording = Recording::native(outcome.command, program, plan, restart, again.digest(), &finding);
-            if let Err(error) = recording.write_alone(&path) {
+        plan.strategy = strategy(&found);
+        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
+        let number = found.report.drawn.map(|_| found.report.execution);
+        if number.is_some() || again.is_some() {
+            let name = format!("finding-{}", finding.id);
+            finding.replay = Some(args.out.join(format!("{name}.json")).display().to_string());
+            let digest = again.as_ref().map(Again::digest).unwrap_or_default();
+            let recording =
+                Recording::native(outcome.command, program, plan, &campaign.request, number, digest, &finding);
+            if let Err(error) = recording.write(&args.out, &name, again.as_ref().map(|again| &again.trace)) {
                 finding.replay = None;
                 problem = problem.or(Some(error));
             }
         }
-        let output = printed(found);
-        let execution = again.map(|again| again.text(screen.look)).unwrap_or_default();
-        shown.push((!screen.json() && !screen.quiet).then_some(execution + &output));
+        let visible = !screen.json() && !screen.quiet;
+        shown.push(visible.then(|| details(&finding, &found, again.as_ref(), &words, screen.look)));
         findings.push(finding);
     }
     let verdict = match outcome.complete {
         _ if !findings.is_empty() => Verdict::Fail,
         Some(false) => Verdict::Incomplete,
+        None if outcome.blocked > 0 && outcome.blocked == outcome.executions => Verdict::Incomplete,
         _ => Verdict::Pass,
     };
     let report = RunReport {
@@ -183,17 +357,22 @@ fn finish(
         complete: outcome.complete.unwrap_or(false),
         executions: outcome.executions,
         blocked: outcome.blocked,
-        states: results.statuses.len() as u64,
+        failing_executions: outcome.failing,
+        states: None,
+        coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
+        restart: outcome.restart,
         findings,
+        suppressed: outcome.suppressed,
     };
-    if verdict == Verdict::Fail && problem.is_none() {
-        problem = write_whole(&args.out.join("run.json"), report.to_json().as_bytes()).err();
-    }
+    problem = problem.or(write_run(&args.out, &report));
     match (screen.json(), screen.quiet) {
         (true, _) => screen.print(&report.to_json())?,
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
-        (false, false) => screen.print(&text::run(&report, &shown, screen.look))?,
+        (false, false) => {
+            let line = report.restart.as_ref().map(restart::line).unwrap_or_default();
+            screen.print(&(text::run(&report, &shown, &words, screen.look) + &line))?;
+        }
     }
     match (problem, verdict) {
         (Some(error), _) => Err(error),
@@ -203,35 +382,75 @@ fn finish(
     }
 }
 
+/// What has been seen.
+fn seen(pairs: &BTreeMap<Pair, u64>, executions: u64) -> Seen {
+    Seen::new(pairs.values().copied(), executions)
+}
+
 /// What leads to the finding again.
 fn strategy(found: &Found) -> StrategySpec {
+    if let Some((seed, sampling)) = found.report.drawn {
+        return StrategySpec::Random { seed, sampling };
+    }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
         steps => StrategySpec::Graph { steps: steps.to_vec() },
     }
 }
 
-pub fn finding(id: u32, found: &Found, words: &Words) -> Finding {
-    let report = &found.report;
-    Finding {
-        id,
-        kind: report.kind,
-        message: words.named(&report.message),
-        count: found.count,
-        first_execution: found.first_execution + 1,
-        severity: Severity::Harmful,
-        labels: report.stacks.iter().map(|stack| words.finding_label(stack)).collect(),
-        replay: None,
+/// The calls that led to a finding, the execution that shows it, and what that had printed.
+fn details(finding: &Finding, found: &Found, again: Option<&Again>, words: &Words, look: Look) -> String {
+    let mut text = String::new();
+    // Where more is known, it has been said.
+    let stacks = if finding.stacks.is_empty() { &found.report.stacks[..] } else { &[] };
+    for stack in stacks {
+        let calls = words.calls(stack);
+        // One call is where the finding is, and that has been shown.
+        if calls.len() > 1 {
+            let access = if stack.access.is_empty() { String::new() } else { format!(" ({})", stack.access) };
+            text += &text::stack(
+                &format!("{}{access}, innermost call first:", words.thread(ThreadId(stack.thread))),
+                &calls,
+                look,
+            );
+        }
     }
+    if let Some(again) = again {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &again.text(Some(found), look);
+    }
+    text + &text::printed("stdout", &found.report.stdout, look) + &text::printed("stderr", &found.report.stderr, look)
 }
 
-/// What the failing execution had printed.
-fn printed(found: &Found) -> String {
-    let part = |name: &str, text: &str| {
-        let lines: String = text.lines().map(|line| format!("    {}\n", text::clean(line))).collect();
-        if lines.is_empty() { String::new() } else { format!("  {name} of the program:\n{lines}") }
+/// Executions that a limit cut off are of no use without a word about where they were.
+fn cut_off(results: &Results, campaign: &Campaign, words: &Words) -> Vec<String> {
+    const MOST: usize = 3;
+    let note = |(execution, late, stacks): &(u64, bool, Vec<Stack>)| {
+        let limit = match late {
+            true => format!("{} seconds (--timeout)", campaign.timeout.as_secs_f64()),
+            false => format!("{} steps (--max-steps)", campaign.request.max_steps),
+        };
+        let place = |stack: &Stack| {
+            let label = words.finding_label(stack).label;
+            let file = if label.file.is_empty() { String::new() } else { format!(" ({}:{})", label.file, label.line) };
+            format!("{} in {}{file}", words.thread(ThreadId(stack.thread)), label.function)
+        };
+        let places: Vec<String> = stacks.iter().map(place).collect();
+        let places = places.join(", ");
+        (places.clone(), format!("execution {} was cut off after {limit}: {places}", execution + 1))
     };
-    part("stdout", &found.report.stdout) + &part("stderr", &found.report.stderr)
+    let mut list = results.cut_off.clone();
+    list.sort_by_key(|(execution, ..)| *execution);
+    let mut notes: Vec<(String, String)> = Vec::new();
+    for (places, text) in list.iter().map(note) {
+        // Several workers may have met the same.
+        if notes.len() < MOST && notes.iter().all(|(known, _)| *known != places) {
+            notes.push((places, text));
+        }
+    }
+    notes.into_iter().map(|(_, text)| text).collect()
 }
 
 /// An execution that was run once more, to be shown.
@@ -242,11 +461,6 @@ pub struct Again {
 }
 
 impl Again {
-    /// Runs the execution of a finding again; `None` if it does not give a trace.
-    fn new(program: &Program, campaign: &Campaign, strategy: &StrategySpec) -> Option<Again> {
-        Again::follow(program, campaign, strategy).ok()?.0
-    }
-
     /// The end that the finding gave the execution, which the engine has not seen.
     fn ended_by(&mut self, kind: FindingKind, thread: Option<ThreadId>) {
         let failure = match kind {
@@ -259,18 +473,21 @@ impl Again {
         self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
     }
 
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.answers = answers(strategy);
+        host::repeat(&campaign, execution)
+    }
+
     /// Follows recorded answers, or a recorded graph.
     pub fn follow(
         program: &Program,
         campaign: &Campaign,
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
-        let (order, answers) = match strategy {
-            StrategySpec::Graph { steps } => (Order::Graph, Answers::Graph { steps: steps.clone() }),
-            StrategySpec::Follow { choices } => (Order::Executed, Answers::Follow { choices: choices.clone() }),
-            StrategySpec::Random { seed } => (Order::Executed, Answers::Random { seed: *seed }),
-        };
-        let mut results = host::replay(campaign, answers)?;
+        let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let module = program.executable.display().to_string();
@@ -293,22 +510,68 @@ impl Again {
         crate::digest::of_trace(&self.trace)
     }
 
-    /// Threads side by side: the end of it, where it is long.
-    pub fn text(&self, look: Look) -> String {
-        let events = self.trace.events.len();
-        if events > SHOWN_EVENTS {
-            return format!("  ({events} events: see the trace of the replay)\n");
+    /// The words for it.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Threads side by side: of a long execution, what matters to the finding.
+    pub fn text(&self, found: Option<&Found>, look: Look) -> String {
+        let stacks = found.map_or(&[][..], |found| &found.report.stacks);
+        let mut involved: Vec<ThreadId> = stacks.iter().map(|stack| ThreadId(stack.thread)).collect();
+        if let Outcome::Deadlock { blocked: threads } | Outcome::Livelock { spinning: threads } = &self.trace.outcome {
+            involved.extend(threads);
         }
-        let shown =
-            text::Execution { trace: &self.trace, order: self.order, describe: &self.words, races: &[], state: &[] };
+        let marks = found.map_or_else(Vec::new, |found| self.marks(found));
+        let shown = text::Execution {
+            trace: &self.trace,
+            order: self.order,
+            describe: &self.words,
+            races: &[],
+            state: &[],
+            involved: &involved,
+            marks: &marks,
+        };
         text::execution(&shown, look)
+    }
+
+    /// Rows for what is no event: a plain access, a misuse of the heap, an end.
+    fn marks(&self, found: &Found) -> Vec<Mark> {
+        let Found { report, .. } = found;
+        let mark = |stack: &Stack, after: u32, remark: &str| Mark {
+            after,
+            thread: ThreadId(stack.thread),
+            label: self.words.finding_label(stack).label,
+            remark: remark.to_owned(),
+        };
+        let end = self.trace.events.len() as u32;
+        match (report.after, report.kind) {
+            (Some(after), _) => {
+                let message = self.words.named(&report.message);
+                report.stacks.first().map(|stack| mark(stack, after, &message)).into_iter().collect()
+            }
+            (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "waits for ever")).collect(),
+            (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "goes on for ever")).collect(),
+            (None, _) => report.stacks.first().map(|stack| mark(stack, end, &report.message)).into_iter().collect(),
+        }
+    }
+}
+
+/// The same for the runtime.
+pub fn answers(strategy: &StrategySpec) -> Answers {
+    match strategy {
+        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
+        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
 }
 
 /// Is the finding there again?
 pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
     let violates = || !axioms::Execution::from_trace(trace).is_ok_and(|e| axioms::consistent(&e, Model::Sc).is_ok());
-    results.found.iter().any(|found| found.report.kind == kind)
+    // What a replay does not look for: the same execution has the same outcome.
+    kind == FindingKind::SpecViolation
+        || results.found.iter().any(|found| found.report.kind == kind)
         || (kind == FindingKind::ScViolation && violates())
         || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
 }

@@ -1,10 +1,15 @@
 //! Native programs: executables, and single source files that are compiled first.
 
 mod campaign;
+mod finding;
+mod reason;
 mod replay;
+mod restart;
+mod spec;
 mod words;
 
-pub use campaign::{campaign, check, finding, test};
+pub use campaign::{campaign, check, test};
+pub use finding::finding;
 pub use replay::replay;
 pub use words::Words;
 
@@ -74,13 +79,24 @@ impl Program {
 /// Atomics that the instrumentation cannot see, and libraries without instrumentation.
 fn warnings(target: &elf::Target) -> Vec<String> {
     let mut symbols = Symbols::new();
-    let mut warnings = Vec::new();
+    let (mut warnings, mut notes) = (Vec::new(), Vec::new());
     for module in target.own_modules() {
         // What cannot be read cannot be warned about; the run itself will tell.
-        warnings.extend(asm::scan(module, &mut symbols).unwrap_or_default().iter().map(ToString::to_string));
+        let Ok(examined) = asm::examine(module, &mut symbols) else { continue };
+        warnings.extend(examined.hidden.iter().map(|hidden| format!("warning: {hidden}")));
+        match examined.rust_std {
+            None => {}
+            Some(true) => notes.push("note: Rust's standard library is instrumented".to_owned()),
+            Some(false) => notes.push(
+                "note: Rust's standard library is not instrumented: what is not generic in it is not seen (docs/native.md)"
+                    .to_owned(),
+            ),
+        }
     }
     for library in target.uninstrumented_libraries() {
-        warnings.push(format!("{} is not instrumented: what it does to shared memory is not seen", library.name));
+        warnings
+            .push(format!("warning: {} is not instrumented: what it does to shared memory is not seen", library.name));
     }
+    warnings.extend(notes);
     warnings
 }

@@ -1,12 +1,50 @@
 //! `fencepost replay` of a native program's execution.
 
 use super::Program;
-use super::campaign::{Again, campaign, reproduced};
+use super::campaign::{Again, answers, campaign, reproduced};
+use super::words::Words;
 use crate::error::{Error, Status};
 use crate::recording::{Native, Recording};
 use crate::screen::Screen;
+use fencepost_native::gdb;
+use fencepost_native::host::{Campaign, Found, Results};
 use fencepost_report::text;
+use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long an execution may take that was too long to be written down.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Runs an execution again that was too long to be written down.
+fn repeat(
+    file: &Path,
+    program: &Program,
+    campaign: &Campaign,
+    recording: &Recording,
+    execution: u64,
+    screen: &mut Screen,
+) -> Result<Status, Error> {
+    let diverged = |problem: String| Error::replay(file, problem);
+    // It took as long as it took.
+    let campaign = Campaign { timeout: LONG, ..campaign.clone() };
+    let results = Again::repeat(&campaign, &recording.plan.strategy, execution)
+        .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
+    let kind = recording.finding.as_ref().map(|finding| finding.kind);
+    if !results.found.iter().any(|found| Some(found.report.kind) == kind) {
+        return Err(diverged("the execution diverged from the recorded one: it does not show the finding".to_owned()));
+    }
+    if let (false, Some(finding)) = (screen.json() || screen.quiet, &recording.finding) {
+        let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+        screen.print(&text::reproduced(finding, &words, screen.look))?;
+    }
+    let name = text::clean(&recording.target).to_string();
+    screen.print(&format!(
+        "the finding is there again: {name} under {}, {} steps (too many for a trace)\n",
+        recording.plan.model, results.steps
+    ))?;
+    Ok(Status::Found)
+}
 
 /// Runs the recorded execution again.
 pub fn replay(
@@ -14,6 +52,7 @@ pub fn replay(
     target: &Path,
     recording: &Recording,
     native: &Native,
+    gdb: Option<&[OsString]>,
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let diverged = |problem: String| Error::replay(file, problem);
@@ -24,7 +63,12 @@ pub fn replay(
             target.display()
         )));
     }
-    let campaign = campaign(&program, &recording.plan, native.restart, None);
+    let mut campaign = campaign(&program, &recording.plan, native.restart, None);
+    campaign.request.volatile = native.volatile;
+    campaign.request.prune = native.prune;
+    if let Some(execution) = native.execution {
+        return repeat(file, &program, &campaign, recording, execution, screen);
+    }
     let (again, results) = Again::follow(&program, &campaign, &recording.plan.strategy)
         .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
     let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;
@@ -36,16 +80,19 @@ pub fn replay(
             recording.fencepost
         )));
     }
+    if let Some(options) = gdb {
+        return debug(file, recording, &campaign, &results, options);
+    }
     if screen.json() {
         let trace = serde_json::to_string(&again.trace).expect("a trace is always JSON");
         screen.print(&format!("{trace}\n"))?;
     } else {
         let mut shown = String::new();
         if !screen.quiet {
-            shown += &again.text(screen.look);
+            shown += &again.text(found_again(recording, &results), screen.look);
             shown.push('\n');
             if let Some(finding) = &recording.finding {
-                shown += &text::reproduced(finding, screen.look);
+                shown += &text::reproduced(finding, again.words(), screen.look);
             }
         }
         shown +=
@@ -53,4 +100,41 @@ pub fn replay(
         screen.print(&shown)?;
     }
     Ok(if recording.finding.is_some() { Status::Found } else { Status::Clean })
+}
+
+/// Runs the execution under gdb. `results` is what it gave without.
+fn debug(
+    file: &Path,
+    recording: &Recording,
+    campaign: &Campaign,
+    results: &Results,
+    options: &[OsString],
+) -> Result<Status, Error> {
+    let Some(finding) = &recording.finding else {
+        return Err(Error::replay(file, "nothing was found in this execution, so that there is no place to stop at"));
+    };
+    let found = found_again(recording, results);
+    let found = found.ok_or_else(|| Error::replay(file, "the finding is not there again"))?;
+    let headline = format!("{}: {}", finding.kind, finding.message);
+    let answers = answers(&recording.plan.strategy);
+    match gdb::debug(campaign, answers, found.report.fingerprint, &headline, options) {
+        Ok(status) if status.success() => Ok(Status::Found),
+        Ok(status) => Err(Error::replay(file, format!("gdb failed: {status}"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::replay(file, format!("there is no gdb: install it, or name another one with {}", gdb::VARIABLE)))
+        }
+        Err(error) => Err(Error::replay(file, format!("gdb cannot be started: {error}"))),
+    }
+}
+
+/// The recorded finding among those that the execution gave.
+fn found_again<'a>(recording: &Recording, results: &'a Results) -> Option<&'a Found> {
+    let finding = recording.finding.as_ref()?;
+    let words = Words::default();
+    let same_places = |found: &&Found| {
+        let labels: Vec<_> = found.report.stacks.iter().map(|stack| words.finding_label(stack)).collect();
+        found.report.kind == finding.kind && labels == finding.labels
+    };
+    let same_kind = |found: &&Found| found.report.kind == finding.kind;
+    results.found.iter().find(same_places).or_else(|| results.found.iter().find(same_kind))
 }

@@ -1,12 +1,14 @@
 //! Addresses in the words of the source.
 
 use fencepost_mailbox::{Frame, Stack};
-use fencepost_native::symbols::{Pc, Symbols};
+use fencepost_native::symbols::{Global, Pc, Symbols};
 use fencepost_report::Describe;
-use fencepost_trace::{FindingLabel, Hidden, Label, Location, ThreadId, Trace};
+use fencepost_report::text::Call;
+use fencepost_trace::{FindingLabel, FindingStack, Hidden, Label, Location, ThreadId, Trace};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is known of a program's addresses.
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub struct Words {
     symbols: RefCell<Symbols>,
     /// Source files read so far; `None` if there is none.
     sources: RefCell<HashMap<String, Option<String>>>,
+    /// Where source files were when they were compiled.
+    paths: RefCell<HashMap<String, PathBuf>>,
     /// Where the program's own module was mapped, to name its variables.
     module: Option<(String, u64)>,
 }
@@ -31,13 +35,44 @@ impl Words {
                 if frame.offset == 0 { "the thread starts".to_owned() } else { format!("{:#x}", frame.offset) };
             return Label { function, ..Label::default() };
         }
-        self.symbols.borrow_mut().label(Path::new(&frame.module), Pc::At(frame.offset))
+        let frames = self.symbols(frame);
+        // What the standard libraries inline into the program is the program's doing.
+        let own = frames.iter().find(|frame| frame.line > 0 && !is_library(&frame.file));
+        own.unwrap_or(&frames[0]).clone().into()
     }
 
-    /// The program point of a stack: its innermost frame that has a source line.
+    fn symbols(&self, frame: &Frame) -> Arc<[fencepost_native::symbols::Frame]> {
+        let frames = self.symbols.borrow_mut().frames(Path::new(&frame.module), Pc::At(frame.offset));
+        for frame in frames.iter() {
+            if let Some(path) = frame.path() {
+                self.paths.borrow_mut().entry(frame.file.clone()).or_insert(path);
+            }
+        }
+        frames
+    }
+
+    /// The calls of a stack, inlined functions too, the innermost first.
+    pub fn calls(&self, stack: &Stack) -> Vec<Call> {
+        let known = stack.frames.iter().filter(|frame| !frame.module.is_empty());
+        let call =
+            |frame: &fencepost_native::symbols::Frame| Call { label: frame.clone().into(), inlined: frame.inlined };
+        known.flat_map(|frame| self.symbols(frame).iter().map(call).collect::<Vec<_>>()).collect()
+    }
+
+    /// The text of a file, where it was compiled or where it is named from here.
+    fn text(&self, file: &str) -> Option<String> {
+        let read = || {
+            let compiled = self.paths.borrow().get(file).cloned();
+            compiled.and_then(|path| std::fs::read_to_string(path).ok()).or_else(|| std::fs::read_to_string(file).ok())
+        };
+        self.sources.borrow_mut().entry(file.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// The program point of a stack: its innermost frame that has a source line, the program's own if there is one.
     pub fn finding_label(&self, stack: &Stack) -> FindingLabel {
         let labels: Vec<Label> = stack.frames.iter().map(|frame| self.label(frame)).collect();
-        let known = labels.iter().find(|label| label.line > 0).or(labels.first()).cloned();
+        let own = labels.iter().find(|label| label.line > 0 && !is_library(&label.file));
+        let known = own.or_else(|| labels.iter().find(|label| label.line > 0)).or(labels.first()).cloned();
         FindingLabel { label: known.unwrap_or_default(), thread: ThreadId(stack.thread), access: stack.access.clone() }
     }
 
@@ -51,10 +86,17 @@ impl Words {
 
 impl Describe for Words {
     fn statement(&self, label: &Label) -> Option<String> {
-        let mut sources = self.sources.borrow_mut();
-        let text = sources.entry(label.file.clone()).or_insert_with(|| std::fs::read_to_string(&label.file).ok());
-        let line = text.as_deref()?.lines().nth((label.line as usize).checked_sub(1)?)?;
+        let text = self.text(&label.file)?;
+        let line = text.lines().nth((label.line as usize).checked_sub(1)?)?;
         Some(line.trim().to_owned())
+    }
+
+    fn source(&self, label: &Label) -> Option<String> {
+        self.text(&label.file)
+    }
+
+    fn later_first(&self) -> bool {
+        true
     }
 
     fn location(&self, at: Location) -> String {
@@ -81,9 +123,32 @@ impl Words {
     }
 
     fn address(&self, address: u64) -> String {
-        let named = self.module.as_ref().and_then(|(module, base)| {
-            self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
-        });
-        named.map_or_else(|| format!("{address:#x}"), |global| global.to_string())
+        self.variable(address).map_or_else(|| format!("{address:#x}"), |global| global.to_string())
     }
+
+    /// The program's variable at an address.
+    pub fn variable(&self, address: u64) -> Option<Global> {
+        let (module, base) = self.module.as_ref()?;
+        self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
+    }
+
+    /// A stack with the calls that were inlined into it.
+    pub fn stack(&self, title: String, stack: &Stack) -> FindingStack {
+        let frames = stack.frames.iter().flat_map(|frame| self.frames(frame)).map(|(label, _)| label).collect();
+        FindingStack { title, thread: ThreadId(stack.thread), frames }
+    }
+
+    /// The functions at a program point, the innermost first, each with the name of its module.
+    pub fn frames(&self, frame: &Frame) -> Vec<(Label, String)> {
+        if frame.module.is_empty() {
+            return vec![(self.label(frame), String::new())];
+        }
+        self.symbols(frame).iter().map(|f| (f.clone().into(), frame.module.clone())).collect()
+    }
+}
+
+/// Is this a file of the languages' standard libraries?
+fn is_library(file: &str) -> bool {
+    const PLACES: [&str; 4] = ["/rustc/", "/rust/deps/", "/usr/include/c++/", "/usr/lib/gcc/"];
+    PLACES.iter().any(|place| file.starts_with(place)) || file.contains("/lib/rustlib/src/")
 }

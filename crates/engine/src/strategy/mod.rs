@@ -5,15 +5,17 @@ mod course;
 mod exact;
 mod follow;
 mod random;
+mod sampler;
 
 pub use biased::{Biased, Points};
 pub use course::OnCourse;
 pub use exact::{InOrder, Stop};
 pub use follow::Follow;
 pub use random::Random;
+pub use sampler::Sampler;
 
 use fencepost_memory::{Commit, Source};
-use fencepost_trace::{Access, Location, ThreadId};
+use fencepost_trace::{Access, EventId, Location, ThreadId};
 
 /// What can take the next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +60,27 @@ pub trait Strategy {
     /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for failing on it,
     /// then for succeeding.
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize;
+
+    /// The same, with more to go by: the access, its program point, and whose a store is and where: its label
+    /// plus 1, or 0 for the initial value, which is nobody's.
+    #[inline]
+    fn source_of(
+        &mut self,
+        thread: ThreadId,
+        access: &Access,
+        label: u32,
+        sources: &[Source],
+        origin: &dyn Fn(EventId) -> (ThreadId, u32),
+    ) -> usize {
+        let _ = (access, label, origin);
+        self.source(thread, sources)
+    }
+
+    /// `thread` reads, at `label`, from a store of which `origin` tells whose it is and where. Every read is told, whether there was a choice or not.
+    #[inline]
+    fn has_read(&mut self, thread: ThreadId, label: u32, origin: impl FnOnce() -> (ThreadId, u32)) {
+        let _ = (thread, label, origin);
+    }
 
     /// Which of several results an operation of `thread` has: the waiter that is woken.
     fn variant(&mut self, thread: ThreadId, ways: u32) -> u32;

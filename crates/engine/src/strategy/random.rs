@@ -2,7 +2,7 @@
 
 use super::{Actor, Pending, Strategy};
 use fencepost_memory::Source;
-use fencepost_trace::ThreadId;
+use fencepost_trace::{ThreadId, scramble};
 
 /// Answers at random, from a seed. The generator is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 /// Generators, OOPSLA 2014), written out here so that a seed means the same execution in every version.
@@ -19,11 +19,9 @@ impl Random {
 
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
+        let bits = scramble(self.state);
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        bits
     }
 
     /// A number below `bound`, which is not 0.

@@ -4,8 +4,8 @@ use super::cells::Cells;
 use super::error::ExploreError;
 use super::event::set_source;
 use super::extend::Run;
-use super::maximal::is_doomed;
-use super::visitor::{Flow, Visitor};
+use super::maximal::{all_races, is_doomed};
+use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
 use fencepost_engine::{Threads, WaitSets, variants};
 use fencepost_memory::Checker;
@@ -21,12 +21,25 @@ pub struct Options {
     pub max_events: usize,
     /// May a weak compare-exchange fail for no reason?
     pub spurious_failures: bool,
+    /// What becomes of an execution with a race (C/C++20).
+    pub races: Races,
+}
+
+/// What becomes of an execution with a race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Races {
+    /// It ends there: the program has no meaning, and one race is told.
+    End,
+    /// It goes on, reading as if nothing had happened, and in the end all its races are told: [`Visitor::races`].
+    All,
+    /// Nobody looks for races.
+    Ignore,
 }
 
 impl Options {
     /// The defaults under one model.
     pub fn new(model: Model) -> Options {
-        Options { model, max_events: 100_000, spurious_failures: true }
+        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End }
     }
 
     /// In how many ways can `access` go on after reading `value`?
@@ -153,6 +166,21 @@ impl<T: Threads> Explorer<T> {
             pending = false;
             let run = self.run();
             let graph = &self.contexts.last().expect("a run has a context").graph;
+            let complete = matches!(run, Run::Complete);
+            if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)) | Run::Failed(..))
+                && let races = self.races_of(graph)
+                && !races.is_empty()
+            {
+                if visitor.races(&self.walk.program, graph, &races).is_break() {
+                    return Ok(Flow::Break(()));
+                }
+                if complete {
+                    if between(self).is_break() {
+                        return Ok(Flow::Break(()));
+                    }
+                    continue;
+                }
+            }
             let flow = match run {
                 Run::Complete => visitor.execution(&self.walk.program, graph),
                 Run::Stuck(stuck) => visitor.stuck(&self.walk.program, graph, stuck),
@@ -165,6 +193,12 @@ impl<T: Threads> Explorer<T> {
                 return Ok(Flow::Break(()));
             }
         }
+    }
+
+    /// All races of a graph, if somebody wants all.
+    fn races_of(&self, graph: &Graph) -> Vec<(Node, Node)> {
+        let wanted = self.options.races == Races::All && self.options.model == Model::C11;
+        if wanted { all_races(graph) } else { Vec::new() }
     }
 
     fn restart_for(&mut self, error: ExploreError) -> Restart {

@@ -3,7 +3,7 @@
 use super::cells::extract;
 use super::error::ExploreError;
 use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
-use super::explorer::{Alternative, Context, Explorer, Options};
+use super::explorer::{Alternative, Context, Explorer, Options, Races};
 use super::maximal::{is_doomed, maximal_after, race_with};
 use super::visitor::Stuck;
 use super::walk::{Ending, Settled, State};
@@ -186,7 +186,7 @@ impl<T: Threads> Explorer<T> {
 
     /// A race between the event added last (or a read that was turned to it) and another.
     fn race_of_last(&mut self) -> Option<Run> {
-        if self.options.model != Model::C11 {
+        if self.options.model != Model::C11 || self.options.races != Races::End {
             return None;
         }
         let graph = &self.context().graph;

@@ -39,18 +39,42 @@ pub(super) fn maximal_after(graph: &Graph, read: Node, write: Node) -> bool {
 
 /// An access that races with `node`.
 pub(super) fn race_with(graph: &Graph, node: Node) -> Option<(Node, Node)> {
-    let data = graph.node(node);
-    let races = |other: &Node| {
-        let with = graph.node(*other);
-        *other != Node::INIT
-            && with.thread != data.thread
-            && (with.flags.has(Flags::PLAIN) || data.flags.has(Flags::PLAIN))
-            && (with.flags.has(Flags::WRITE) || data.flags.has(Flags::WRITE))
-            && !graph.hb(*other, node)
-            && !graph.hb(node, *other)
+    let place = graph.node(node).place;
+    let accesses = graph.writes(place).iter().chain(graph.reads(place));
+    accesses.copied().find(|other| races(graph, *other, node)).map(|other| (other, node))
+}
+
+/// All pairs of accesses that race.
+pub(super) fn all_races(graph: &Graph) -> Vec<(Node, Node)> {
+    let mut pairs = Vec::new();
+    for place in (0..graph.places() as u32).map(Place).filter(|place| graph.plain_accesses(*place) > 0) {
+        // The reading half of a store to part of a cell is no read of the program's.
+        let reads = graph.reads(place).iter().filter(|read| !graph.node(**read).flags.has(Flags::WEAVES));
+        let accesses: Vec<Node> = graph.writes(place).iter().chain(reads).copied().collect();
+        for (i, first) in accesses.iter().enumerate() {
+            let others = accesses[i + 1..].iter().filter(|second| races(graph, *first, **second));
+            pairs.extend(others.map(|second| (*first, *second)));
+        }
+    }
+    pairs
+}
+
+/// Two accesses of one place race if they conflict in some byte, one of them is plain, and neither happens before the other.
+fn races(graph: &Graph, first: Node, second: Node) -> bool {
+    if first == Node::INIT || second == Node::INIT {
+        return false;
+    }
+    let (one, other) = (graph.node(first), graph.node(second));
+    let overlap = match (one.access.location(), other.access.location()) {
+        (Some(a), Some(b)) => a.overlaps(b),
+        _ => false,
     };
-    let accesses = graph.writes(data.place).iter().chain(graph.reads(data.place));
-    accesses.copied().find(|o| races(o)).map(|other| (other, node))
+    one.thread != other.thread
+        && overlap
+        && (one.flags.has(Flags::PLAIN) || other.flags.has(Flags::PLAIN))
+        && (one.flags.has(Flags::WRITE) || other.flags.has(Flags::WRITE))
+        && !graph.hb(first, second)
+        && !graph.hb(second, first)
 }
 
 /// Does a thread wait at `place` for something that can no longer come in any graph that grows from this one?

@@ -40,7 +40,7 @@ mod visitor;
 mod walk;
 
 pub use error::ExploreError;
-pub use explorer::{Explorer, Options, Task};
+pub use explorer::{Explorer, Options, Races, Task};
 pub use parallel::explore_parallel;
 pub use replay::replay_steps;
 pub use trace::{steps_of, trace_of};

@@ -44,4 +44,10 @@ pub trait Visitor<T> {
 
     /// Two accesses race (C/C++20 only).
     fn race(&mut self, program: &T, graph: &Graph, first: Node, second: Node) -> Flow;
+
+    /// All pairs that race in one execution, where it does not end at the first ([`Races::All`](super::Races::All)). If it is complete,
+    /// it is told of with this and nothing else.
+    fn races(&mut self, program: &T, graph: &Graph, pairs: &[(Node, Node)]) -> Flow {
+        pairs.iter().try_for_each(|(first, second)| self.race(program, graph, *first, *second))
+    }
 }

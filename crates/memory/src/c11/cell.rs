@@ -9,9 +9,13 @@ use fencepost_trace::{Coherence, EventId, Location, Part, Value};
 pub(super) struct MixedCell {
     address: u64,
     bytes: Vec<u8>,
-    writers: Vec<EventId>,
-    /// Every store to one of the bytes, in order.
+    /// For each byte, its last store, with how many stores there were by then.
+    writers: Vec<(u64, EventId)>,
+    /// How many stores there were.
+    count: u64,
+    /// All of them in order, if somebody is going to ask.
     stores: Vec<EventId>,
+    is_forgetful: bool,
     /// Everything that was released into it.
     pub(super) released: Knowledge,
 }
@@ -25,6 +29,18 @@ impl MixedCell {
         cell
     }
 
+    /// Will nobody ask for the order of all stores?
+    pub(super) fn set_forgetful(&mut self, forgetful: bool) {
+        self.is_forgetful = forgetful;
+    }
+
+    fn count(&mut self, event: EventId) {
+        self.count += 1;
+        if !self.is_forgetful {
+            self.stores.push(event);
+        }
+    }
+
     /// Grows to hold the bytes from `start` to `end`.
     fn cover(&mut self, start: u64, end: u64) {
         if self.bytes.is_empty() {
@@ -32,11 +48,11 @@ impl MixedCell {
         }
         let before = self.address.saturating_sub(start) as usize;
         self.bytes.splice(0..0, std::iter::repeat_n(0, before));
-        self.writers.splice(0..0, std::iter::repeat_n(EventId::INIT, before));
+        self.writers.splice(0..0, std::iter::repeat_n((0, EventId::INIT), before));
         self.address -= before as u64;
         let length = self.bytes.len().max((end - self.address) as usize);
         self.bytes.resize(length, 0);
-        self.writers.resize(length, EventId::INIT);
+        self.writers.resize(length, (0, EventId::INIT));
     }
 
     fn range(&self, at: Location) -> std::ops::Range<usize> {
@@ -48,7 +64,7 @@ impl MixedCell {
         let range = self.range(at);
         let bytes = value.0.to_le_bytes();
         self.bytes[range.clone()].copy_from_slice(&bytes[..range.len()]);
-        self.writers[range].fill(event);
+        self.writers[range].fill((self.count, event));
     }
 
     /// Takes in a location with its stores in coherence order.
@@ -61,8 +77,7 @@ impl MixedCell {
         self.cover(at.address, at.end());
         self.write(at, EventId::INIT, initial);
         for (event, value, released) in stores {
-            self.write(at, event, value);
-            self.stores.push(event);
+            self.store(at, event, value);
             self.released.join(released);
         }
     }
@@ -72,15 +87,19 @@ impl MixedCell {
         self.cover(other.address, other.address + other.bytes.len() as u64);
         let start = (other.address - self.address) as usize;
         self.bytes[start..start + other.bytes.len()].copy_from_slice(&other.bytes);
-        self.writers[start..start + other.bytes.len()].copy_from_slice(&other.writers);
+        for (mine, (time, event)) in self.writers[start..].iter_mut().zip(&other.writers) {
+            // Its stores come after those that are here.
+            *mine = (if event.is_init() { 0 } else { self.count + time }, *event);
+        }
+        self.count += other.count;
         self.stores.extend_from_slice(&other.stores);
         self.released.join(&other.released);
     }
 
     /// A store.
     pub(super) fn store(&mut self, at: Location, event: EventId, value: Value) {
+        self.count(event);
         self.write(at, event, value);
-        self.stores.push(event);
     }
 
     /// What a load reads: the newest byte of each.
@@ -88,14 +107,13 @@ impl MixedCell {
         let range = self.range(at);
         let mut bytes = [0; 16];
         bytes[..range.len()].copy_from_slice(&self.bytes[range.clone()]);
-        let position = |event: &EventId| self.stores.iter().position(|s| s == event);
-        let event = self.writers[range].iter().max_by_key(|e| position(e)).expect("an access has bytes");
-        Source { event: *event, value: Value(u128::from_le_bytes(bytes)) }
+        let (_, event) = *self.writers[range].iter().max().expect("an access has bytes");
+        Source { event, value: Value(u128::from_le_bytes(bytes)) }
     }
 
     /// Where those bytes come from, if from more than one store.
     pub(super) fn parts(&self, at: Location, out: &mut Vec<Part>) {
-        for (offset, writer) in self.writers[self.range(at)].iter().enumerate() {
+        for (offset, (_, writer)) in self.writers[self.range(at)].iter().enumerate() {
             match out.last_mut() {
                 Some(part) if part.from == *writer => part.bytes += 1,
                 _ => out.push(Part { offset: offset as u8, bytes: 1, from: *writer }),

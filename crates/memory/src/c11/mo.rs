@@ -8,11 +8,17 @@
 //! Deviation from figure 4: whoever asks whether `a` must come before `b` gets the answer for the end of `a`'s
 //! chain of RMWs ([`MoGraph::chain_end`]), because nothing fits between the links. The figure moves only the edges there, and
 //! compares clocks of the node itself, so that a store could be ordered between an RMW and what it read.
+//!
+//! Every node knows its chain and its place in it, so that the end is found at once however long the chain is. Nodes that no thread
+//! can ever ask for again are given back ([`MoGraph::prune`]).
 
+use super::Knowledge;
 use fencepost_trace::{EventId, ThreadId, Value, VectorClock};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-/// A store of one location. 0 is the initial one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A store of one location. 0 is the initial one. The number of a store that was given back is used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StoreId(pub u32);
 
 impl StoreId {
@@ -23,21 +29,30 @@ impl StoreId {
 /// A node of the graph, and what the machine remembers of its store.
 #[derive(Clone, Debug, Default)]
 pub struct StoreNode {
-    /// The event; the initial one has none.
-    pub event: Option<EventId>,
+    /// The event.
+    pub event: EventId,
     /// What it wrote.
     pub value: Value,
-    /// Its thread and that thread's time.
+    /// Its thread; the initial one has none.
     pub thread: Option<ThreadId>,
     /// The thread's time.
     pub time: u32,
     /// What an acquire of it synchronises with: the reads-from clock vector of figure 7.
-    pub released: super::Knowledge,
+    pub released: Knowledge,
     /// From which stores it can be reached.
     reached: VectorClock,
     edges: Vec<StoreId>,
-    /// The RMW that reads it.
-    rmw: Option<StoreId>,
+    /// The chain of RMWs that it is part of, and how many come before it there.
+    chain: u32,
+    position: u32,
+}
+
+/// Stores each of which but the first is an RMW that reads the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chain {
+    end: StoreId,
+    /// How many are in the graph.
+    members: u32,
 }
 
 /// The graph of one location.
@@ -46,6 +61,16 @@ pub struct MoGraph {
     /// Allocated nodes; only the first `used` are part of the graph, the others keep their allocations for later.
     nodes: Vec<StoreNode>,
     used: usize,
+    /// Nodes that were given back.
+    free: Vec<StoreId>,
+    /// By thread, the stores in program order.
+    stores: Vec<Vec<StoreId>>,
+    /// How many there are, the initial one not counted.
+    count: usize,
+    /// Has the initial store been given back?
+    is_pruned: bool,
+    chains: Vec<Chain>,
+    free_chains: Vec<u32>,
     queue: Vec<StoreId>,
 }
 
@@ -53,29 +78,66 @@ impl MoGraph {
     /// The graph of an initial value alone.
     pub fn reset(&mut self, initial: Value) {
         self.used = 0;
-        self.allocate();
+        self.free.clear();
+        self.chains.clear();
+        self.free_chains.clear();
+        self.stores.iter_mut().for_each(Vec::clear);
+        self.is_pruned = false;
+        let init = self.allocate();
         self.nodes[0].value = initial;
+        self.start_chain(init);
+        self.count = 0;
     }
 
     fn allocate(&mut self) -> StoreId {
-        if self.used == self.nodes.len() {
-            self.nodes.push(StoreNode::default());
-        }
-        let node = &mut self.nodes[self.used];
-        node.event = None;
+        self.count += 1;
+        let store = self.free.pop().unwrap_or_else(|| {
+            if self.used == self.nodes.len() {
+                self.nodes.push(StoreNode::default());
+            }
+            self.used += 1;
+            StoreId(self.used as u32 - 1)
+        });
+        let node = self.node_mut(store);
+        node.event = EventId::INIT;
         node.thread = None;
         node.time = 0;
         node.released.clear();
         node.reached.clear();
         node.edges.clear();
-        node.rmw = None;
-        self.used += 1;
-        StoreId(self.used as u32 - 1)
+        store
     }
 
-    /// All stores in the order of execution.
-    pub fn stores(&self) -> impl DoubleEndedIterator<Item = (StoreId, &StoreNode)> {
-        self.nodes[..self.used].iter().enumerate().map(|(i, n)| (StoreId(i as u32), n))
+    fn start_chain(&mut self, store: StoreId) {
+        let new = Chain { end: store, members: 1 };
+        let chain = match self.free_chains.pop() {
+            Some(chain) => {
+                self.chains[chain as usize] = new;
+                chain
+            }
+            None => {
+                self.chains.push(new);
+                self.chains.len() as u32 - 1
+            }
+        };
+        let node = self.node_mut(store);
+        (node.chain, node.position) = (chain, 0);
+    }
+
+    /// How many stores there are, the initial one not counted.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// All stores in the order of execution, the initial one first if it is there.
+    pub fn in_order(&self) -> Vec<StoreId> {
+        let mut order: Vec<StoreId> = self.stores.iter().flatten().copied().collect();
+        order.sort_unstable_by_key(|s| self.node(*s).event);
+        if !self.is_pruned {
+            order.insert(0, StoreId::INIT);
+        }
+        order
     }
 
     /// A store.
@@ -90,10 +152,36 @@ impl MoGraph {
         &mut self.nodes[store.0 as usize]
     }
 
+    /// The store that this event made.
+    pub fn find(&self, event: EventId) -> Option<StoreId> {
+        if event.is_init() {
+            return (!self.is_pruned).then_some(StoreId::INIT);
+        }
+        self.stores.iter().find_map(|stores| {
+            let last = stores.last()?;
+            if self.node(*last).event == event {
+                return Some(*last);
+            }
+            stores.binary_search_by_key(&event, |s| self.node(*s).event).ok().map(|i| stores[i])
+        })
+    }
+
+    /// The last store of `thread` up to an event.
+    pub fn last_up_to(&self, thread: usize, event: EventId) -> Option<StoreId> {
+        let stores = &self.stores[thread];
+        let end = stores.partition_point(|s| self.node(*s).event <= event);
+        end.checked_sub(1).map(|i| stores[i])
+    }
+
+    /// How many threads may have stored here.
+    pub fn threads(&self) -> usize {
+        self.stores.len()
+    }
+
     /// Has an RMW read this store?
     #[inline]
     pub fn is_taken(&self, store: StoreId) -> bool {
-        self.node(store).rmw.is_some()
+        self.chain_end(store) != store
     }
 
     /// Is `a` known to be before `b`?
@@ -109,43 +197,106 @@ impl MoGraph {
         }
     }
 
-    /// The last of the RMWs that read `store`, and each other, in a chain; at most up to `stop`.
+    /// The last of the RMWs that read `store`, and each other, in a chain.
     #[inline]
-    pub fn chain_end(&self, mut store: StoreId, stop: Option<StoreId>) -> StoreId {
-        while let Some(next) = self.node(store).rmw {
-            if Some(store) == stop {
-                break;
-            }
-            store = next;
-        }
-        store
+    fn chain_end(&self, store: StoreId) -> StoreId {
+        self.chains[self.node(store).chain as usize].end
+    }
+
+    /// The same, at most up to `stop`.
+    #[inline]
+    fn chain_end_up_to(&self, store: StoreId, stop: StoreId) -> StoreId {
+        let (from, to) = (self.node(store), self.node(stop));
+        if from.chain == to.chain && from.position <= to.position { stop } else { self.chains[from.chain as usize].end }
     }
 
     /// Could `prior` come before `store`, or be it?
+    #[inline]
     pub fn may_precede(&self, prior: StoreId, store: StoreId) -> bool {
-        let end = self.chain_end(prior, Some(store));
+        let end = self.chain_end_up_to(prior, store);
         end == store || !self.before(store, end)
+    }
+
+    /// Up to which time the stores of `thread` are known to be before one of `prior`.
+    #[inline]
+    fn floor(&self, thread: ThreadId, prior: &[StoreId]) -> u32 {
+        let mut floor = 0;
+        for store in prior {
+            let node = self.node(*store);
+            let before = if node.thread == Some(thread) { node.time - 1 } else { node.reached.get(thread) };
+            floor = floor.max(before);
+        }
+        floor
+    }
+
+    /// Raises `floors` to the times up to which the stores of each thread are known to be before `store`.
+    pub fn raise_floors(&self, store: StoreId, floors: &mut VectorClock) {
+        let node = self.node(store);
+        let Some(own) = node.thread else { return };
+        for (t, time) in node.reached.slots().iter().enumerate() {
+            let thread = ThreadId(t as u32);
+            let before = if thread == own { node.time - 1 } else { *time };
+            if before > floors.get(thread) {
+                floors.set(thread, before);
+            }
+        }
+    }
+
+    /// Appends, in the order of execution, what a read may read that comes after all of `prior`.
+    pub fn readable(&self, prior: &[StoreId], exclusive: bool, out: &mut Vec<StoreId>) {
+        let start = out.len();
+        let fits = |store: StoreId| {
+            !(exclusive && self.is_taken(store)) && prior.iter().all(|prior| self.may_precede(*prior, store))
+        };
+        if !self.is_pruned && fits(StoreId::INIT) {
+            out.push(StoreId::INIT);
+        }
+        let mut sorted = true;
+        for (t, stores) in self.stores.iter().enumerate() {
+            let Some(last) = stores.last() else { continue };
+            let floor = self.floor(ThreadId(t as u32), prior);
+            if self.node(*last).time <= floor {
+                continue;
+            }
+            let first = stores.partition_point(|s| self.node(*s).time <= floor);
+            let before = out.len();
+            out.extend(stores[first..].iter().copied().filter(|s| fits(*s)));
+            sorted &= before == start || before == out.len();
+        }
+        if !sorted {
+            out[start..].sort_unstable_by_key(|s| self.node(*s).event);
+        }
     }
 
     /// A new store, unordered.
     pub fn add(&mut self, event: EventId, thread: ThreadId, time: u32, value: Value) -> StoreId {
+        let store = self.add_node(event, thread, time, value);
+        self.start_chain(store);
+        // Every store comes after the initial one, and so after the RMWs that are tied to it.
+        if !self.is_pruned && self.is_taken(StoreId::INIT) {
+            self.link(self.chain_end(StoreId::INIT), store);
+        }
+        store
+    }
+
+    fn add_node(&mut self, event: EventId, thread: ThreadId, time: u32, value: Value) -> StoreId {
         let store = self.allocate();
         let node = self.node_mut(store);
-        node.event = Some(event);
+        node.event = event;
         node.thread = Some(thread);
         node.time = time;
         node.value = value;
         node.reached.set(thread, time);
-        // Every store comes after the initial one, and so after the RMWs that are tied to it.
-        if self.is_taken(StoreId::INIT) {
-            self.link(self.chain_end(StoreId::INIT, None), store);
+        if self.stores.len() <= thread.index() {
+            self.stores.resize_with(thread.index() + 1, Vec::new);
         }
+        self.stores[thread.index()].push(store);
         store
     }
 
     /// ADDEDGE of figure 4.
     pub fn add_edge(&mut self, from: StoreId, to: StoreId) {
-        let from = self.chain_end(from, Some(to));
+        let from = self.chain_end_up_to(from, to);
         // Between stores of one thread the clocks say so from the start, but a later RMW needs the edge itself.
         let same_thread = self.node(from).thread == self.node(to).thread;
         if from == to || self.before(from, to) && !same_thread {
@@ -154,29 +305,34 @@ impl MoGraph {
         self.link(from, to);
     }
 
-    /// ADDRMWEDGE of figure 4: `rmw` comes directly after `from`, and before whatever came after `from`.
-    pub fn add_rmw(&mut self, from: StoreId, rmw: StoreId) {
+    /// ADDRMWEDGE of figure 4: a new store that comes directly after `from`, and before whatever came after `from`.
+    pub fn add_rmw(&mut self, from: StoreId, event: EventId, thread: ThreadId, time: u32, value: Value) -> StoreId {
         let mut edges = std::mem::take(&mut self.node_mut(from).edges);
         if from == StoreId::INIT {
             // The edges out of the initial store go without saying, until now.
             edges.clear();
-            edges.extend((1..self.used as u32).map(StoreId));
+            edges.extend(self.stores.iter().flatten());
         }
-        edges.retain(|to| *to != rmw);
-        self.node_mut(from).rmw = Some(rmw);
+        let rmw = self.add_node(event, thread, time, value);
+        let (chain, position) = (self.node(from).chain, self.node(from).position);
+        let entry = &mut self.chains[chain as usize];
+        debug_assert_eq!(entry.end, from, "an RMW reads what no other has read");
+        *entry = Chain { end: rmw, members: entry.members + 1 };
+        let node = self.node_mut(rmw);
+        (node.chain, node.position) = (chain, position + 1);
         self.link(from, rmw);
         for to in &edges {
             self.link(rmw, *to);
         }
-        let node = self.node_mut(from);
-        node.edges = edges;
-        node.edges.clear();
-        node.edges.push(rmw);
+        edges.clear();
+        edges.push(rmw);
+        self.node_mut(from).edges = edges;
+        rmw
     }
 
     fn link(&mut self, from: StoreId, to: StoreId) {
         self.node_mut(from).edges.push(to);
-        if !self.merge(from, to) {
+        if !self.merge(from, to) || self.node(to).edges.is_empty() {
             return;
         }
         let mut queue = std::mem::take(&mut self.queue);
@@ -199,39 +355,80 @@ impl MoGraph {
         to.reached.join(&from.reached)
     }
 
-    /// Can `store` be the last of all?
-    pub fn may_be_last(&self, store: StoreId) -> bool {
-        !self.is_taken(store) && self.stores().all(|(other, _)| !self.before(store, other))
+    /// Gives back the stores of each thread up to the time that `dead` says, and the initial one. `released` takes over what they
+    /// have released. None of them may be read by anybody any more, nor come after anything that is not given back.
+    pub fn prune(&mut self, dead: &VectorClock, released: &mut Knowledge) {
+        self.is_pruned = true;
+        for t in 0..self.stores.len() {
+            let time = dead.get(ThreadId(t as u32));
+            let gone = self.stores[t].partition_point(|s| self.node(*s).time <= time);
+            for i in 0..gone {
+                let store = self.stores[t][i];
+                released.join(&self.node(store).released);
+                let chain = self.node(store).chain;
+                let entry = &mut self.chains[chain as usize];
+                entry.members -= 1;
+                if entry.members == 0 {
+                    self.free_chains.push(chain);
+                }
+                self.free.push(store);
+            }
+            self.stores[t].drain(..gone);
+            self.count -= gone;
+        }
+    }
+
+    /// Appends the stores that can be the last of all.
+    pub fn possible_last(&self, out: &mut Vec<StoreId>) {
+        let order = self.in_order();
+        let is_last = |s: &StoreId| !self.is_taken(*s) && order.iter().all(|other| !self.before(*s, *other));
+        // Of one thread, only the last.
+        let last_of_its_thread = |s: &StoreId| match self.node(*s).thread {
+            None => order.len() == 1,
+            Some(thread) => self.stores[thread.index()].last() == Some(s),
+        };
+        out.extend(order.iter().copied().filter(|s| last_of_its_thread(s) && is_last(s)));
+    }
+
+    /// Decides that `last` comes after all others.
+    pub fn put_last(&mut self, last: StoreId) {
+        for t in 0..self.stores.len() {
+            if let Some(other) = self.stores[t].last().copied().filter(|s| *s != last) {
+                self.add_edge(other, last);
+            }
+        }
     }
 
     /// One order of all stores that fits what is known, the initial one first: among the possible next ones, the RMW of the one
     /// before, else the one executed first.
     pub fn linearise(&self) -> Vec<StoreId> {
-        let mut order = vec![StoreId::INIT];
-        let mut placed = vec![false; self.used];
-        placed[0] = true;
-        while order.len() < self.used {
-            let last = *order.last().expect("it starts with the initial store");
-            let next = match self.node(last).rmw {
-                Some(rmw) => rmw,
-                None => self
-                    .stores()
-                    .map(|(s, _)| s)
-                    .find(|s| {
-                        !placed[s.0 as usize]
-                            && self.stores().all(|(o, _)| placed[o.0 as usize] || o == *s || !self.must_precede(o, *s))
-                    })
-                    .expect("internal error: the modification order has a cycle"),
-            };
-            placed[next.0 as usize] = true;
-            order.push(next);
+        // A chain is one piece. How many edges lead into each from others:
+        let mut incoming = vec![0u32; self.chains.len()];
+        let chain = |s: StoreId| self.node(s).chain as usize;
+        let stores = self.in_order();
+        let mut members: Vec<Vec<StoreId>> = vec![Vec::new(); self.chains.len()];
+        for from in &stores {
+            members[chain(*from)].push(*from);
+            let others = self.node(*from).edges.iter().filter(|to| chain(**to) != chain(*from));
+            others.for_each(|to| incoming[chain(*to)] += 1);
         }
+        let mut order: Vec<StoreId> = Vec::with_capacity(stores.len());
+        let mut ready: BinaryHeap<Reverse<(EventId, usize)>> = (0..members.len())
+            .filter(|c| incoming[*c] == 0)
+            .filter_map(|c| members[c].first().map(|head| Reverse((self.node(*head).event, c))))
+            .collect();
+        while let Some(Reverse((_, c))) = ready.pop() {
+            for from in &members[c] {
+                order.push(*from);
+                for to in self.node(*from).edges.iter().map(|to| chain(*to)).filter(|to| *to != c) {
+                    incoming[to] -= 1;
+                    if incoming[to] == 0 {
+                        ready.push(Reverse((self.node(members[to][0]).event, to)));
+                    }
+                }
+            }
+        }
+        assert_eq!(order.len(), stores.len(), "internal error: the modification order has a cycle");
         order
-    }
-
-    /// Must `a` come before `b`, given that an RMW's chain is one piece?
-    fn must_precede(&self, a: StoreId, b: StoreId) -> bool {
-        let end = self.chain_end(b, None);
-        self.before(a, end) && self.chain_end(a, None) != end || self.before(a, b)
     }
 }

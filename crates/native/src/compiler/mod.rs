@@ -14,16 +14,21 @@
 //! | compile | `-fsanitize=thread`, volatile accesses told apart, `-g` | the same |
 //! | link | `-fsanitize=thread`, which links `libtsan.so` from the first directory that has one, and Fencepost's is named first | Fencepost's `libtsan.so.2` by its path, because clang's own runtime comes only as an archive |
 //!
+//! Where there is something to compile or to preprocess, `fencepost.h` is on the include path, behind everything else.
+//!
 //! Linking with gcc's own runtime would not do: gcc 12 emits calls for volatile accesses (`__tsan_volatile_read4`) that its
 //! runtime does not define. The directory is written into the program (`-rpath`), so that what a configure script or a
 //! test suite builds also runs without Fencepost. Fencepost itself finds its runtime by the library path, which comes
 //! first.
 
 mod arguments;
+mod cargo;
 mod single;
 
+pub use cargo::{become_cargo, rust_flags};
 pub use single::{CompileError, compile_single};
 
+use crate::embedded::include_directory;
 use arguments::{Arguments, Debug, Stage};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -222,7 +227,7 @@ impl std::error::Error for PlanError {}
 /// assert_eq!(invocation.program, "gcc");
 /// assert_eq!(
 ///     invocation.arguments,
-///     ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-g", "-c", "queue.c"]
+///     ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-g", "-idirafter", "/runtime/include", "-c", "queue.c"]
 /// );
 /// ```
 pub fn plan(
@@ -252,6 +257,10 @@ pub fn plan(
             Family::Gcc => for_gcc(&parsed, runtime_directory),
             Family::Clang => for_clang(&parsed, runtime_directory),
         });
+        if parsed.compiles {
+            // After everything else: it must not come before a header of the program's.
+            own.extend(["-idirafter".into(), include_directory(runtime_directory).into()]);
+        }
         if let Some(option) = &parsed.static_runtime {
             users = parsed.without(|argument| argument == option.as_str());
             warnings.push(format!(

@@ -1,8 +1,6 @@
 //! One source file to one instrumented program: what `fencepost test queue.c` does first.
 
-use super::{
-    Compiler, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file, runtime_by_path,
-};
+use super::{Compiler, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -133,18 +131,11 @@ fn rust(file: &Path, program: &Path, runtime_dir: &Path) -> Prepared {
     let mut command = Command::new(&rustc);
     // Sanitizers are unstable options; stable compilers take them when told that this is meant.
     command.env("RUSTC_BOOTSTRAP", "1");
-    command.args(["-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"]);
-    command.arg("-Cllvm-args=-tsan-distinguish-volatile=1");
+    command.args(super::cargo::rust_flags(runtime_dir));
     command.args(["-g", "-Copt-level=1", "-Cdebug-assertions=on", "--crate-type=bin", "--crate-name"]);
     command.arg(crate_name(file));
     if !flags.iter().any(|flag| flag.to_string_lossy().starts_with("--edition")) {
         command.args(["--edition", "2021"]);
-    }
-    // Before everything else: an argument at the end would come after libc, whose functions would then be found first.
-    for argument in runtime_by_path(runtime_dir) {
-        let mut option = OsString::from("-Zpre-link-arg=");
-        option.push(argument);
-        command.arg(option);
     }
     command.args(flags).arg("-o").arg(program).arg(not_an_option(file));
     (command, rustc, "RUSTC")

@@ -17,6 +17,17 @@ fn abbreviate(arguments: &[OsString]) -> String {
     .replace("--param=tsan-distinguish-volatile=1", "VOLATILE")
     .replace("-Xclang -fsanitize=thread", "XTHREAD")
     .replace("-fsanitize=thread", "THREAD")
+    .replace("-idirafter /r t/include ", "")
+}
+
+#[test]
+fn the_header_is_on_the_include_path_of_what_is_compiled() {
+    for compiler in [GCC, CLANG] {
+        let has_it = |line| planned(compiler, line).unwrap().arguments.contains(&"/r t/include".into());
+        assert!(["-c a.c", "a.c -o a", "-E a.c"].into_iter().all(has_it), "{compiler}");
+        // clang warns of options that it has no use for.
+        assert!(!["a.o -o a", "--version"].into_iter().any(has_it), "{compiler}");
+    }
 }
 
 fn response_files(path: &Path) -> Option<Vec<u8>> {

@@ -56,6 +56,9 @@ int main(int count, char **arguments) {
     if (!strcmp(how, "spin"))
       while (atomic_load(&turn))
         ;
+    if (!strcmp(how, "count"))
+      for (int i = 0; i < 100000 && atomic_load(&turn); i++)
+        ;
     if (!strcmp(how, "double-free")) {
       char *volatile p = malloc(10);
       free(p);

@@ -67,6 +67,14 @@ fn scope() {
     assert_eq!(*lock.read().unwrap(), 6);
 }
 
+/// Who comes late takes the lock's slow path, which is in the library, and reads what the first has written.
+fn once() {
+    static ONCE: OnceLock<Vec<i32>> = OnceLock::new();
+    let threads: Vec<_> =
+        (0..3).map(|_| thread::spawn(|| ONCE.get_or_init(|| vec![1, 2, 3]).iter().sum::<i32>())).collect();
+    threads.into_iter().for_each(|t| assert_eq!(t.join().unwrap(), 6));
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("store_buffering") => std::process::exit(store_buffering()),
@@ -74,6 +82,7 @@ fn main() {
         Some("condvar") => condvar(),
         Some("channel") => channel(),
         Some("scope") => scope(),
+        Some("once") => once(),
         Some("sleep") => thread::sleep(Duration::from_secs(3600)),
         _ => std::process::exit(2),
     }

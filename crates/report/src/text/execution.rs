@@ -4,11 +4,13 @@
 //! terminal they share one column, and each row names its own.
 
 use super::Look;
-use super::layout::{clean, cut, width, wrap};
+use super::layout::{clean, counted, cut, width, wrap};
+use super::relevant::relevant;
 use crate::order::Staleness;
 use crate::{Describe, Order, Timeline};
 use fencepost_trace::{
-    Event, EventId, EventKind, FenceOrder, Hidden, LoadOrder, Location, Outcome, RmwOrder, StoreOrder, Trace,
+    Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, Location, Outcome, RmwOrder, StoreOrder, ThreadId,
+    Trace,
 };
 
 /// Narrower columns than this are not worth reading.
@@ -27,6 +29,23 @@ pub struct Execution<'a> {
     pub races: &'a [(EventId, EventId)],
     /// The final state, as names and values.
     pub state: &'a [(String, String)],
+    /// The threads that take part in what was found: of a long execution, what matters to them is shown.
+    pub involved: &'a [ThreadId],
+    /// What happened between the events.
+    pub marks: &'a [Mark],
+}
+
+/// Something that is no event but worth a row, such as a plain access that races.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// How many events came before.
+    pub after: u32,
+    /// Whose.
+    pub thread: ThreadId,
+    /// Where.
+    pub label: Label,
+    /// What is to be said.
+    pub remark: String,
 }
 
 /// A line of a cell.
@@ -41,48 +60,100 @@ struct Columns {
     apart: bool,
     column: usize,
     margin: usize,
+    /// The threads that have one, in order.
+    threads: Vec<ThreadId>,
 }
 
 /// The execution as text.
 pub fn execution(shown: &Execution<'_>, look: Look) -> String {
     let timeline = Timeline::new(shown.trace, shown.order);
-    let threads = shown.trace.threads as usize;
+    let after = shown.marks.iter().map(|mark| mark.after).max();
+    let kept = relevant(shown.trace, &timeline, shown.involved, after);
+    let is_shown = |id: EventId| kept.get(id.index() - 1).copied().unwrap_or(false);
+    let visible = timeline.events().iter().filter(|id| is_shown(**id)).filter_map(|id| shown.trace.event(*id));
+    let mut threads: Vec<ThreadId> =
+        visible.map(|event| event.thread).chain(shown.marks.iter().map(|mark| mark.thread)).collect();
+    threads.sort();
+    threads.dedup();
     let margin = timeline.events().len().to_string().len() + 3;
-    let each = look.width.saturating_sub(margin) / threads.max(1);
+    let each = look.width.saturating_sub(margin) / threads.len().max(1);
     let apart = each > LEAST_COLUMN;
     let column = if apart { each.saturating_sub(1).min(64) } else { look.width.saturating_sub(margin) };
-    let columns = Columns { apart, column, margin };
+    let columns = Columns { apart, column, margin, threads };
     let mut text = String::new();
-    if apart {
+    if apart && !columns.threads.is_empty() {
         text += &header(shown, &columns, look);
     }
-    for id in timeline.events() {
-        let Some(event) = shown.trace.event(*id) else { continue };
-        let mut lines = cell(shown, &timeline, event);
-        if !apart && let Some(Line::Source(source)) = lines.first_mut() {
-            *source = format!("{}  {source}", shown.describe.thread(event.thread));
+    let mut skipped = 0;
+    for (position, id) in timeline.events().iter().enumerate() {
+        for mark in shown.marks.iter().filter(|mark| mark.after as usize == position) {
+            text += &elision(std::mem::take(&mut skipped), &columns, look);
+            text += &marked(shown, mark, &columns, look);
         }
-        text += &row(timeline.number(*id), event, &lines, &columns, look);
+        let Some(event) = shown.trace.event(*id) else { continue };
+        if !is_shown(*id) {
+            skipped += 1;
+            continue;
+        }
+        text += &elision(std::mem::take(&mut skipped), &columns, look);
+        let mut lines = cell(shown, &timeline, event);
+        columns.name(&mut lines, event.thread, shown);
+        text += &row(&format!("#{}", timeline.number(*id)), event.thread, &lines, &columns, look);
+    }
+    text += &elision(skipped, &columns, look);
+    for mark in shown.marks.iter().filter(|mark| mark.after as usize >= timeline.events().len()) {
+        text += &marked(shown, mark, &columns, look);
     }
     text += &ending(shown, look);
     text
 }
 
+impl Columns {
+    /// Names the thread in a row that does not show it.
+    fn name(&self, lines: &mut [Line], thread: ThreadId, shown: &Execution<'_>) {
+        if !self.apart
+            && let Some(Line::Source(source)) = lines.first_mut()
+        {
+            *source = format!("{}  {source}", shown.describe.thread(thread));
+        }
+    }
+
+    fn position(&self, thread: ThreadId) -> usize {
+        self.threads.iter().position(|known| *known == thread).unwrap_or(0)
+    }
+}
+
+fn elision(steps: usize, columns: &Columns, look: Look) -> String {
+    match steps {
+        0 => String::new(),
+        steps => {
+            let line = format!("{:1$}… {2} …", "", columns.margin, counted(steps as u64, "step"));
+            look.dim(&line) + "\n"
+        }
+    }
+}
+
+fn marked(shown: &Execution<'_>, mark: &Mark, columns: &Columns, look: Look) -> String {
+    let mut lines = vec![Line::Source(statement(shown, &mark.label)), Line::Remark(mark.remark.clone())];
+    columns.name(&mut lines, mark.thread, shown);
+    row(">", mark.thread, &lines, columns, look)
+}
+
 fn header(shown: &Execution<'_>, columns: &Columns, look: Look) -> String {
     let mut line = " ".repeat(columns.margin);
-    for thread in 0..shown.trace.threads {
-        let name = clean(&shown.describe.thread(fencepost_trace::ThreadId(thread))).into_owned();
+    for thread in &columns.threads {
+        let name = clean(&shown.describe.thread(*thread)).into_owned();
         line += &format!("{:1$} ", cut(&name, columns.column), columns.column);
     }
     look.bold(line.trim_end()) + "\n"
 }
 
-fn row(number: u32, event: &Event, lines: &[Line], columns: &Columns, look: Look) -> String {
-    let indent = if columns.apart { event.thread.index() * (columns.column + 1) } else { 0 };
+fn row(name: &str, thread: ThreadId, lines: &[Line], columns: &Columns, look: Look) -> String {
+    let indent = if columns.apart { columns.position(thread) * (columns.column + 1) } else { 0 };
     let mut text = String::new();
     let mut first = true;
     let mut push = |content: String| {
-        let margin = if std::mem::take(&mut first) { format!("#{number}") } else { String::new() };
+        let margin = if std::mem::take(&mut first) { name } else { "" };
         let before = columns.margin - 2;
         text += format!("{margin:>before$}  {}{content}", " ".repeat(indent)).trim_end();
         text.push('\n');
@@ -162,7 +233,10 @@ fn source(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> String {
         (Some((Hidden::ThreadEnd, _)), false) => return "ends".to_owned(),
         _ => {}
     }
-    let Some(label) = shown.trace.label(event) else { return String::new() };
+    shown.trace.label(event).map_or_else(String::new, |label| statement(shown, label))
+}
+
+fn statement(shown: &Execution<'_>, label: &Label) -> String {
     let statement = shown.describe.statement(label).unwrap_or_else(|| label.function.clone());
     let line = if label.line == 0 { String::new() } else { format!("{}: ", label.line) };
     format!("{line}{}", clean(&statement))
@@ -216,7 +290,7 @@ fn remarks(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> Vec<Str
 }
 
 fn ending(shown: &Execution<'_>, look: Look) -> String {
-    let names = |threads: &[fencepost_trace::ThreadId]| {
+    let names = |threads: &[ThreadId]| {
         threads.iter().map(|thread| shown.describe.thread(*thread)).collect::<Vec<_>>().join(", ")
     };
     let end = match &shown.trace.outcome {

@@ -1,16 +1,17 @@
 //! What was found, in words.
 
 use super::Look;
-use super::layout::{clean, counted, grouped, width, wrap};
-use crate::{RunReport, Verdict};
-use fencepost_trace::{Finding, FindingLabel};
+use super::layout::{clean, counted, grouped, wrap};
+use super::source;
+use crate::{Describe, RunReport, Seen, Verdict};
+use fencepost_trace::Finding;
 
 /// A campaign: what was done, and what came of it. `shown` has, for each finding, the execution that shows it, if there
 /// is one to show.
-pub fn run(report: &RunReport, shown: &[Option<String>], look: Look) -> String {
+pub fn run(report: &RunReport, shown: &[Option<String>], describe: &dyn Describe, look: Look) -> String {
     let mut text = String::new();
     for (i, item) in report.findings.iter().enumerate() {
-        text += &finding(item, report.executions, look);
+        text += &finding(item, report.executions, describe, look);
         text.push('\n');
         if let Some(Some(execution)) = shown.get(i) {
             text += execution;
@@ -22,8 +23,8 @@ pub fn run(report: &RunReport, shown: &[Option<String>], look: Look) -> String {
 }
 
 /// One finding of so many executions.
-pub fn finding(finding: &Finding, executions: u64, look: Look) -> String {
-    let mut text = what(finding, look);
+pub fn finding(finding: &Finding, executions: u64, describe: &dyn Describe, look: Look) -> String {
+    let mut text = what(finding, describe, look);
     text += &look.dim(&format!(
         "  in {} of {}, first in execution {}",
         grouped(finding.count),
@@ -38,27 +39,43 @@ pub fn finding(finding: &Finding, executions: u64, look: Look) -> String {
 }
 
 /// A finding that was met again.
-pub fn reproduced(finding: &Finding, look: Look) -> String {
-    what(finding, look)
+pub fn reproduced(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
+    what(finding, describe, look)
 }
 
-fn what(finding: &Finding, look: Look) -> String {
+fn what(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
     let mut text = format!("finding {}: {}\n", finding.id, look.bad(&finding.kind.to_string()));
     for line in wrap(&clean(&finding.message), look.width.saturating_sub(2)) {
         text += &format!("  {line}\n");
     }
-    let widest = |part: &dyn Fn(&FindingLabel) -> usize| finding.labels.iter().map(part).max().unwrap_or(0);
-    let functions = widest(&|label| width(&label.label.function));
-    let accesses = widest(&|label| width(&label.access));
-    for label in &finding.labels {
-        let (function, place) = (clean(&label.label.function), place(label));
-        text += &format!("    {function:functions$}  {:accesses$}  {place}\n", label.access);
+    text += &source::places(finding, describe, look);
+    if let Some(memory) = &finding.memory {
+        text += &format!("  memory: {}\n", clean(&memory.text));
+    }
+    text + &reason(finding, look) + &stacks(finding)
+}
+
+fn reason(finding: &Finding, look: Look) -> String {
+    let mut text = String::new();
+    for (i, sentence) in finding.reason.iter().enumerate() {
+        let start = if i == 0 { "  why: " } else { "       " };
+        for (j, line) in wrap(&clean(sentence), look.width.saturating_sub(7)).iter().enumerate() {
+            text += &format!("{}{line}\n", if j == 0 { start } else { "       " });
+        }
     }
     text
 }
 
-fn place(label: &FindingLabel) -> String {
-    format!("{}:{}:{}", clean(&label.label.file), label.label.line, label.label.column)
+fn stacks(finding: &Finding) -> String {
+    let mut text = String::new();
+    for stack in &finding.stacks {
+        text += &format!("  {}\n", clean(&stack.title));
+        for frame in &stack.frames {
+            let at = if frame.line > 0 { format!("  {}:{}", clean(&frame.file), frame.line) } else { String::new() };
+            text += &format!("    {}{at}\n", clean(&frame.function));
+        }
+    }
+    text
 }
 
 fn conclusion(report: &RunReport, look: Look) -> String {
@@ -66,21 +83,44 @@ fn conclusion(report: &RunReport, look: Look) -> String {
     let verdict = match report.verdict {
         Verdict::Pass => look.good("pass"),
         Verdict::Fail => look.bad(&format!("fail: {found}")),
+        Verdict::Incomplete if report.is_all_cut_off() => {
+            look.notable("incomplete: nothing found, but a limit cut every execution off before its end")
+        }
         Verdict::Incomplete => look.notable("incomplete: nothing found, but stopped by a limit"),
     };
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {
         done += &format!(", {} blocked", grouped(report.blocked));
     }
+    if report.suppressed > 0 {
+        done += &format!(", {} suppressed", counted(report.suppressed, "finding"));
+    }
     if report.complete {
         done += ": all there are";
     }
-    format!(
-        "{verdict}\n  {} {} under {}: {done}; {}; {:.2} s\n",
+    let news = report.coverage.filter(|seen| seen.recent >= 20).map_or_else(String::new, |seen| news(&seen));
+    let states = report.states.map_or_else(String::new, |states| format!("; {}", counted(states, "final state")));
+    let mut text = format!(
+        "{verdict}\n  {} {} under {}: {done}{states}; {:.2} s\n",
         report.command,
         clean(&report.target),
         report.model,
-        counted(report.states, "final state"),
         report.seconds
-    )
+    );
+    // Of an exploration most of these are no loss: they go on as others do.
+    if report.blocked > 0 && report.command == "test" {
+        text +=
+            "  blocked: cut off before the end, or for ever in a loop; --max-steps and --timeout let them go further\n";
+    }
+    text + &news
+}
+
+/// How much was still new in the end.
+fn news(seen: &Seen) -> String {
+    let last = format!("the last {} executions", grouped(seen.recent));
+    let pairs = counted(seen.pairs, "reads-from pair");
+    match seen.new {
+        0 => format!("  {last} showed nothing new ({pairs} seen)\n"),
+        new => format!("  {} in {last} ({pairs} seen)\n", counted(new, "new reads-from pair")),
+    }
 }

@@ -2,14 +2,14 @@
 
 use super::Look;
 use super::layout::{clean, counted, grouped, wrap};
-use crate::{HuntCycle, HuntReport, Verdict};
-use fencepost_trace::{FindingKind, FindingLabel, Severity};
+use crate::{Describe, HuntCycle, HuntReport, Verdict};
+use fencepost_trace::{FindingKind, Severity};
 
-/// What a hunt found. `source` gives the statement at a label, if it is known.
-pub fn hunt(report: &HuntReport, source: &dyn Fn(&FindingLabel) -> Option<String>, look: Look) -> String {
+/// What a hunt found, in the words of the program.
+pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String {
     let mut text = String::new();
     for finding in report.findings.iter().filter(|f| f.finding.kind != FindingKind::ScViolation) {
-        text += &super::finding(&finding.finding, report.executions, look);
+        text += &super::finding(&finding.finding, report.executions, describe, look);
         text.push('\n');
     }
     let replay = |cycle: &HuntCycle| {
@@ -23,7 +23,7 @@ pub fn hunt(report: &HuntReport, source: &dyn Fn(&FindingLabel) -> Option<String
                 _ => look.notable(&format!("{what} violation")),
             };
             text += &format!("{title}: {}\n", brief(cycle));
-            text += &accesses(cycle, source, look);
+            text += &accesses(cycle, describe, look);
             if let Some(harm) = &cycle.harm {
                 for line in wrap(&clean(harm), look.width.saturating_sub(2)) {
                     text += &format!("  {line}\n");
@@ -59,7 +59,7 @@ fn brief(cycle: &HuntCycle) -> String {
     }
 }
 
-fn accesses(cycle: &HuntCycle, source: &dyn Fn(&FindingLabel) -> Option<String>, look: Look) -> String {
+fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
     let mut text = String::new();
     let mut before = None;
     for label in &cycle.labels {
@@ -69,7 +69,8 @@ fn accesses(cycle: &HuntCycle, source: &dyn Fn(&FindingLabel) -> Option<String>,
         };
         before = Some(label.thread);
         let place = format!("{}:{}", clean(&label.label.function), label.label.line);
-        let statement = source(label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
+        let statement =
+            describe.statement(&label.label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
         text += &format!("    {thread:9} {:5}  {place:24}  {}\n", label.access, look.dim(&statement));
     }
     text

@@ -1,5 +1,6 @@
 //! Fitting text into a width. Everything is measured in characters, before it is painted.
 
+use fencepost_trace::Label;
 use std::borrow::Cow;
 
 /// `text` without control characters: what comes from a file must not move the cursor.
@@ -17,6 +18,16 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         c => c,
     };
     Cow::Owned(text.chars().map(visible).collect())
+}
+
+/// `FILE:LINE:COLUMN`, as far as it is known.
+pub(super) fn place(label: &Label) -> String {
+    match (&label.file[..], label.line, label.column) {
+        ("", ..) => String::new(),
+        (file, 0, _) => clean(file).into_owned(),
+        (file, line, 0) => format!("{}:{line}", clean(file)),
+        (file, line, column) => format!("{}:{line}:{column}", clean(file)),
+    }
 }
 
 /// How wide text is.
@@ -59,7 +70,7 @@ pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
 }
 
 /// `number` with a comma between thousands.
-pub(super) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -72,7 +83,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// `3 executions`, `1 execution`.
-pub(super) fn counted(number: u64, what: &str) -> String {
+pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, explore, view};
+use crate::{calls, control, exact, explore, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +17,20 @@ pub fn calm() {
     LEFT.store(PATIENCE, Ordering::Relaxed);
 }
 
+/// Do the bytes lie within eight aligned ones?
+#[inline(always)]
+fn fits<const SIZE: usize>(address: usize) -> bool {
+    SIZE <= 8 && (address & 7) + SIZE <= 8
+}
+
+/// One access more: is it time to give way?
+#[inline(always)]
+fn is_impatient() -> bool {
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+    left == 0
+}
+
 /// An access that the program makes when this returns.
 #[inline(always)]
 fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
@@ -25,22 +39,36 @@ fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         return;
     }
     // Nearly all accesses end here.
-    if mode == mode::LANGUAGE && SIZE <= 8 && (address & 7) + SIZE <= 8 && shadow::is_known(address, SIZE, kind) {
-        let left = LEFT.load(Ordering::Relaxed);
-        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-        if left != 0 {
-            return;
-        }
+    if mode == mode::LANGUAGE && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+        return;
     }
     new_access::<SIZE>(address, kind, pc)
+}
+
+/// The same, for a hook that is not made here.
+pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
+    access::<SIZE>(address, kind, pc);
 }
 
 /// An access that is not known yet, or that wants more than the race detector.
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
-        mode::SUSPICIOUS => look_around(),
+        mode::HARDWARE => {
+            stall::uncertain();
+            return view::plain(address, SIZE, kind.write, pc);
+        }
+        mode::SUSPICIOUS => {
+            look_around();
+            exact::access(address, SIZE, kind, pc);
+        }
+        mode::EXACT => {
+            exact::access(address, SIZE, kind, pc);
+            // An execution that is run again must not notice that it is watched.
+            if !explore::is_on() && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+                return;
+            }
+        }
         _ => {}
     }
     let left = LEFT.load(Ordering::Relaxed);
@@ -51,19 +79,20 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     if kind.write {
         explore::wrote(address);
     }
-    let touched = if SIZE <= 8 && (address & 7) + SIZE <= 8 {
+    let touched = if fits::<SIZE>(address) {
         shadow::check(address, SIZE, kind, pc)
     } else {
         shadow::range(address, SIZE, kind, pc)
     };
     if touched && kind.write {
-        wrote(address, SIZE);
+        wrote(address, SIZE, pc);
     }
 }
 
 #[cold]
 fn give_way(pc: usize) {
     global::CALLER_PC.store(pc, Ordering::Relaxed);
+    stall::uncertain();
     super::at_work(|| control::perform(Op::Yield));
 }
 
@@ -73,8 +102,8 @@ fn look_around() {
 }
 
 #[cold]
-fn wrote(address: usize, length: usize) {
-    super::at_work(|| control::wrote(address, length));
+fn wrote(address: usize, length: usize, pc: usize) {
+    super::at_work(|| control::wrote(address, length, pc));
 }
 
 /// An access of any size.
@@ -82,15 +111,22 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     match global::mode() {
         _ if length == 0 => {}
         mode::IDLE => {}
-        mode::LANGUAGE | mode::SUSPICIOUS => {
+        mode @ (mode::LANGUAGE | mode::SUSPICIOUS | mode::EXACT) => {
+            if mode == mode::SUSPICIOUS {
+                look_around();
+            }
             if kind.write {
                 explore::wrote(address);
             }
+            exact::access(address, length, kind, pc);
             if shadow::range(address, length, kind, pc) && kind.write {
-                wrote(address, length);
+                wrote(address, length, pc);
             }
         }
-        _ => view::range(address, length, kind.write, pc),
+        _ => {
+            stall::uncertain();
+            view::range(address, length, kind.write, pc);
+        }
     }
 }
 
@@ -137,24 +173,6 @@ accesses! {
     __tsan_unaligned_write4: 4 WRITE;
     __tsan_unaligned_write8: 8 WRITE;
     __tsan_unaligned_write16: 16 WRITE;
-    __tsan_volatile_read1: 1 READ;
-    __tsan_volatile_read2: 2 READ;
-    __tsan_volatile_read4: 4 READ;
-    __tsan_volatile_read8: 8 READ;
-    __tsan_volatile_read16: 16 READ;
-    __tsan_volatile_write1: 1 WRITE;
-    __tsan_volatile_write2: 2 WRITE;
-    __tsan_volatile_write4: 4 WRITE;
-    __tsan_volatile_write8: 8 WRITE;
-    __tsan_volatile_write16: 16 WRITE;
-    __tsan_unaligned_volatile_read2: 2 READ;
-    __tsan_unaligned_volatile_read4: 4 READ;
-    __tsan_unaligned_volatile_read8: 8 READ;
-    __tsan_unaligned_volatile_read16: 16 READ;
-    __tsan_unaligned_volatile_write2: 2 WRITE;
-    __tsan_unaligned_volatile_write4: 4 WRITE;
-    __tsan_unaligned_volatile_write8: 8 WRITE;
-    __tsan_unaligned_volatile_write16: 16 WRITE;
     __tsan_read_write1: 1 WRITE;
     __tsan_read_write2: 2 WRITE;
     __tsan_read_write4: 4 WRITE;

@@ -3,7 +3,7 @@
 use super::{at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind};
-use crate::{control, view};
+use crate::{control, exact, view};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -56,14 +56,7 @@ fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Val
         if global::kind() == mode::HARDWARE {
             return view::atomic(access, at);
         }
-        let mut wrote = false;
-        let reply = control::atomic(access, at, |reply| {
-            let value = write(reply);
-            wrote = value.is_some();
-            value
-        });
-        let (address, size) = (at.address as usize, at.size.bytes() as usize);
-        shadow::range(address, size, Kind { write: wrote, atomic: true }, global::caller());
+        let (reply, wrote) = watched(access, at, write);
         stale = !wrote && control::memory(at) != reply.value;
         reply
     });
@@ -72,6 +65,21 @@ fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Val
         global::suspect();
     }
     reply
+}
+
+/// c11: the same, under the eyes of the race detector, from inside the runtime. Says whether it wrote.
+pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> (Reply, bool) {
+    let mut wrote = false;
+    let reply = control::atomic(access, at, |reply| {
+        let value = write(reply);
+        wrote = value.is_some();
+        value
+    });
+    let (address, size) = (at.address as usize, at.size.bytes() as usize);
+    let kind = Kind { write: wrote, atomic: true, free: false };
+    exact::access(address, size, kind, global::caller());
+    shadow::range(address, size, kind, global::caller());
+    (reply, wrote)
 }
 
 fn load(at: Location, order: i32) -> Value {

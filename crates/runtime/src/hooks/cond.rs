@@ -1,5 +1,6 @@
 //! Condition variables.
 
+use super::cancel::waiting;
 use super::mutex::{self, Mutex};
 use super::threads::take_timeout;
 use super::{at_work, hook};
@@ -42,7 +43,7 @@ hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
     if !active() {
         return real!(pthread_cond_wait(condition, mutex): fn(usize, *mut Mutex) -> c_int);
     }
-    at_work(|| wait(condition, mutex, None))
+    at_work(|| waiting(|| wait(condition, mutex, None)))
 } }
 
 hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *const timespec) -> c_int {
@@ -52,7 +53,7 @@ hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *co
     // SAFETY: a condition variable of the program's, and its time.
     let (word, time) = unsafe { (*((condition + CLOCK_WORD) as *const u32), &*time) };
     let name = if word & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-    at_work(|| wait(condition, mutex, Some(clock::since_start(name, time))))
+    at_work(|| waiting(|| wait(condition, mutex, Some(clock::since_start(name, time)))))
 } }
 
 hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_int, time: *const timespec) -> c_int {
@@ -61,7 +62,7 @@ hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_i
     }
     // SAFETY: the program's time.
     let time = unsafe { &*time };
-    at_work(|| wait(condition, mutex, Some(clock::since_start(name, time))))
+    at_work(|| waiting(|| wait(condition, mutex, Some(clock::since_start(name, time)))))
 } }
 
 hook! { fn pthread_cond_signal(condition: usize) -> c_int {

@@ -91,10 +91,19 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
             }
         }
         libc::SYS_gettid => thread_number().into(),
+        libc::SYS_getrandom => {
+            crate::hooks::chance::fill(a as *mut libc::c_void, b);
+            b as c_long
+        }
         libc::SYS_exit_group => {
             fibers::me().pc = global::caller();
             ending::finish(Verdict::Exit(a as c_int))
         }
-        _ => real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long),
+        _ => {
+            if crate::hooks::beyond::leaves_something(number) {
+                at_work(|| crate::restart::beyond(&format!("syscall({number})")));
+            }
+            real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long)
+        }
     }
 } }

@@ -3,16 +3,20 @@
 //! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way until the kernel says that it will
 //! not block. With nobody else left to run, it is made as it is.
 
-use super::{at_work, hook};
-use crate::global::active;
+use super::files::used;
+use super::{at_work, cancel, hook};
+use crate::global::{self, active};
 use crate::real::real;
 use crate::{control, fibers, sys};
 use fencepost_trace::Op;
-use libc::{c_int, c_void, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
+use libc::{
+    c_int, c_void, epoll_event, fd_set, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
+};
 
 /// Lets others run until the file is ready.
 fn await_file(file: c_int, events: i16) {
     if active() {
+        at_work(cancel::point);
         await_files(&mut [pollfd { fd: file, events, revents: 0 }], None);
     }
 }
@@ -28,11 +32,13 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
 }
 
 hook! { fn read(file: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
+    used(file);
     await_file(file, libc::POLLIN);
     real!(read(file, buffer, size): fn(c_int, *mut c_void, size_t) -> ssize_t)
 } }
 
 hook! { fn write(file: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
+    used(file);
     await_file(file, libc::POLLOUT);
     real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t)
 } }
@@ -66,4 +72,83 @@ hook! { fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     await_files(list, (timeout > 0).then_some(timeout as u64));
     let timeout = if timeout > 0 { 0 } else { timeout };
     real!(poll(files, count, timeout): fn(*mut pollfd, nfds_t, c_int) -> c_int)
+} }
+
+/// So many chances for the others as a time has milliseconds.
+fn chances(seconds: i64, rest_in_milliseconds: i64) -> u64 {
+    (seconds.max(0) as u64).saturating_mul(1000).saturating_add(rest_in_milliseconds.max(0) as u64)
+}
+
+hook! { fn ppoll(files: *mut pollfd, count: nfds_t, time: *const timespec, mask: usize) -> c_int {
+    if active() {
+        // SAFETY: the program's list, of this length, and null or its time.
+        let (list, time) = unsafe { (std::slice::from_raw_parts_mut(files, count as usize), time.as_ref()) };
+        await_files(list, time.map(|t| chances(t.tv_sec, t.tv_nsec / 1_000_000)));
+    }
+    let now = timespec { tv_sec: 0, tv_nsec: 0 };
+    let time = if active() && !time.is_null() { &raw const now } else { time };
+    real!(ppoll(files, count, time, mask): fn(*mut pollfd, nfds_t, *const timespec, usize) -> c_int)
+} }
+
+/// The files of three sets, any of which may be null.
+fn files_of(count: c_int, sets: [*const fd_set; 3]) -> Vec<pollfd> {
+    let kinds = sets.into_iter().zip([libc::POLLIN, libc::POLLOUT, libc::POLLPRI]);
+    let within = |set: *const fd_set, file: c_int| {
+        // SAFETY: null, or a set of the program's, in which `file` has its bit.
+        !set.is_null() && unsafe { libc::FD_ISSET(file, set) }
+    };
+    let events = |file| kinds.clone().filter(|(set, _)| within(*set, file)).fold(0, |all, (_, event)| all | event);
+    let files = (0..count.clamp(0, libc::FD_SETSIZE as c_int)).map(|fd| pollfd { fd, events: events(fd), revents: 0 });
+    files.filter(|file| file.events != 0).collect()
+}
+
+hook! { fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *mut timeval) -> c_int {
+    let mut now = timeval { tv_sec: 0, tv_usec: 0 };
+    let mut time = time;
+    if active() {
+        // SAFETY: null, or the program's time.
+        let limit = unsafe { time.as_ref() }.map(|t| chances(t.tv_sec, t.tv_usec / 1000));
+        let mut files = global::quietly(|| files_of(count, [read, write, except]));
+        await_files(&mut files, limit);
+        if limit.is_some() {
+            time = &raw mut now;
+        }
+    }
+    real!(select(count, read, write, except, time): fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int)
+} }
+
+hook! { fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *const timespec, mask: usize) -> c_int {
+    let now = timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = time;
+    if active() {
+        // SAFETY: null, or the program's time.
+        let limit = unsafe { time.as_ref() }.map(|t| chances(t.tv_sec, t.tv_nsec / 1_000_000));
+        let mut files = global::quietly(|| files_of(count, [read, write, except]));
+        await_files(&mut files, limit);
+        if limit.is_some() {
+            time = &raw const now;
+        }
+    }
+    real!(pselect(count, read, write, except, time, mask):
+        fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, usize) -> c_int)
+} }
+
+/// Lets others run until something has happened that an epoll set waits for. What is left of the time afterwards.
+fn await_events(set: c_int, timeout: c_int) -> c_int {
+    if !active() || timeout == 0 {
+        return timeout;
+    }
+    // Such a set is a file that can be read from when there are events.
+    await_files(&mut [pollfd { fd: set, events: libc::POLLIN, revents: 0 }], (timeout > 0).then_some(timeout as u64));
+    if timeout > 0 { 0 } else { timeout }
+}
+
+hook! { fn epoll_wait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int {
+    let timeout = await_events(set, timeout);
+    real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int)
+} }
+
+hook! { fn epoll_pwait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: usize) -> c_int {
+    let timeout = await_events(set, timeout);
+    real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int)
 } }

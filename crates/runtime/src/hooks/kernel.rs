@@ -1,9 +1,10 @@
-//! State that the kernel keeps for the program: mappings and signal handlers. What an execution changes is put back after it.
+//! State that the kernel keeps for the program: mappings, signals and timers. What an execution changes is put back after it.
 
-use super::{at_work, hook};
+use super::{at_work, hook, watch};
 use crate::global::{Global, active};
 use crate::real::real;
-use crate::sys;
+use crate::restart::beyond;
+use crate::{ending, sys};
 use libc::{c_int, c_void, off_t, sighandler_t, size_t};
 
 struct State {
@@ -11,14 +12,61 @@ struct State {
     mapped: Vec<(usize, usize)>,
     /// Signals whose handlers were changed in this execution, with what they were.
     handlers: Vec<(c_int, libc::sigaction)>,
+    /// The signals that are blocked before an execution.
+    blocked: u64,
+    /// The mask of signals, or the stack for handlers, may have been changed.
+    masked: bool,
+    timers: bool,
+    /// The name of the process, and whether it may be another one now.
+    name: [u8; 16],
+    named: bool,
 }
 
-static STATE: Global<State> = Global::new(State { mapped: Vec::new(), handlers: Vec::new() });
+static STATE: Global<State> = Global::new(State {
+    mapped: Vec::new(),
+    handlers: Vec::new(),
+    blocked: 0,
+    masked: false,
+    timers: false,
+    name: [0; 16],
+    named: false,
+});
+
+/// Once, before the first execution.
+pub fn prepare() {
+    STATE.get().blocked = sys::signal_mask(0);
+    sys::signal_mask(STATE.get().blocked);
+    STATE.get().name = sys::thread_name();
+}
+
+/// The process is about to get another name.
+pub fn named() {
+    STATE.get().named = true;
+}
+
+/// The name that every thread begins with.
+pub fn name() -> [u8; 16] {
+    STATE.get().name
+}
 
 /// After each execution.
 pub fn end() {
     let state = STATE.get();
     state.mapped.drain(..).for_each(|(address, length)| sys::unmap(address, length));
+    if std::mem::take(&mut state.named) {
+        sys::set_thread_name(&state.name);
+    }
+    if std::mem::take(&mut state.timers) {
+        sys::stop_timers();
+        state.masked = true;
+    }
+    // An execution may end in a handler, with its signal blocked.
+    if std::mem::take(&mut state.masked) || !state.handlers.is_empty() {
+        sys::signal_mask(u64::MAX);
+        sys::forget_signals();
+        sys::signal_mask(state.blocked);
+        ending::provide_stack();
+    }
     for (signal, action) in state.handlers.drain(..) {
         real_sigaction(signal, &action);
     }
@@ -59,6 +107,52 @@ hook! { fn signal(number: c_int, handler: sighandler_t) -> sighandler_t {
     real!(signal(number, handler): fn(c_int, sighandler_t) -> sighandler_t)
 } }
 
+/// Was all of this mapped in this execution?
+fn is_mapped(address: usize, length: usize) -> bool {
+    let within = |(at, size): &(usize, usize)| *at <= address && address + length <= at + size;
+    STATE.get().mapped.iter().any(within)
+}
+
+watch! { fn mprotect(address: usize, length: usize) {
+    if !is_mapped(address, length) {
+        beyond("mprotect()");
+    }
+} }
+
+hook! { fn mremap(old: usize, old_length: usize, length: usize, flags: c_int, to: usize) -> usize {
+    if active() {
+        at_work(|| {
+            crate::control::forget(old, old_length);
+            if !is_mapped(old, old_length) || flags & libc::MREMAP_FIXED != 0 {
+                beyond("mremap()");
+            }
+        });
+    }
+    let at = real!(mremap(old, old_length, length, flags, to): fn(usize, usize, usize, c_int, usize) -> usize);
+    if active() && at != usize::MAX {
+        at_work(|| {
+            take_away(old, old_length);
+            STATE.get().mapped.push((at, length.next_multiple_of(4096)));
+        });
+    }
+    at
+} }
+
+macro_rules! changes_signals {
+    ($($name:ident)*) => { $(watch! { fn $name() { STATE.get().masked = true } })* };
+}
+
+changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask sighold sigset sigsuspend siglongjmp }
+
+macro_rules! starts_timers {
+    ($($name:ident)*) => { $(watch! { fn $name() {
+        STATE.get().timers = true;
+        crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
+    } })* };
+}
+
+starts_timers! { alarm ualarm setitimer }
+
 fn map(
     address: *mut c_void,
     length: size_t,
@@ -67,11 +161,13 @@ fn map(
     file: c_int,
     offset: off_t,
 ) -> *mut c_void {
+    if active() && flags & libc::MAP_FIXED != 0 && !is_mapped(address as usize, length) {
+        at_work(|| beyond("mmap() at a fixed address"));
+    }
     let at = real!(mmap(address, length, protection, flags, file, offset):
         fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void);
-    // What is mapped at a fixed place may replace what was there before: that cannot be undone.
     if active() && at != libc::MAP_FAILED && flags & libc::MAP_FIXED == 0 {
-        at_work(|| STATE.get().mapped.push((at as usize, length)));
+        at_work(|| STATE.get().mapped.push((at as usize, length.next_multiple_of(4096))));
     }
     at
 }
@@ -88,17 +184,24 @@ hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
     if active() {
         at_work(|| {
             crate::control::forget(address as usize, length);
-            let (start, end) = (address as usize, address as usize + length);
-            let mapped = &mut STATE.get().mapped;
-            // What is left of a mapping of which a part is taken away.
-            let pieces: Vec<_> = mapped
-                .iter()
-                .flat_map(|(at, length)| [(*at, (at + length).min(start)), ((*at).max(end), at + length)])
-                .filter(|(from, to)| from < to)
-                .map(|(from, to)| (from, to - from))
-                .collect();
-            *mapped = pieces;
+            if !is_mapped(address as usize, length) {
+                beyond("munmap() of memory that was there before main()");
+            }
+            take_away(address as usize, length);
         });
     }
     real!(munmap(address, length): fn(*mut c_void, size_t) -> c_int)
 } }
+
+/// This memory is no longer mapped. What is left of a mapping of which a part is taken away stays.
+fn take_away(address: usize, length: usize) {
+    let (start, end) = (address, address + length.next_multiple_of(4096));
+    let mapped = &mut STATE.get().mapped;
+    let pieces = mapped
+        .iter()
+        .flat_map(|(at, length)| [(*at, (at + length).min(start)), ((*at).max(end), at + length)])
+        .filter(|(from, to)| from < to)
+        .map(|(from, to)| (from, to - from))
+        .collect();
+    *mapped = pieces;
+}

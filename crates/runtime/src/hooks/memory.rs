@@ -4,19 +4,24 @@ use super::semaphore::fail;
 use super::{at_work, hook};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{control, results, shadow, view};
+use crate::{control, details, exact, results, shadow, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
 fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     // The heap fills the block: that is not a store of the program's.
     let inside = global::inside();
-    global::set_inside(true);
-    let block = heap::allocate(size, align, zeroed);
-    if !inside && block != 0 && global::kind() == mode::LANGUAGE {
-        shadow::fence(block, size);
-    }
-    global::set_inside(inside);
+    let block = global::quietly(|| {
+        let block = heap::allocate(size, align, zeroed);
+        if !inside && block != 0 {
+            if global::kind() == mode::LANGUAGE {
+                shadow::fence(block, size);
+                exact::forget(block, size);
+            }
+            details::allocated(block, size);
+        }
+        block
+    });
     if block == 0 {
         fail(ENOMEM);
     }
@@ -53,19 +58,25 @@ fn release(block: usize) {
             control::notice_range(block, size);
         }
         match heap::free(block) {
-            Freed::Done if global::kind() == mode::LANGUAGE => shadow::free(block, size, global::caller()),
-            Freed::Done => {}
-            Freed::Twice => {
-                misuse(FindingKind::DoubleFree, format!("free of a block that was freed before ({block:#x})"))
+            Freed::Done => {
+                if global::kind() == mode::LANGUAGE {
+                    exact::access(block, size, shadow::FREE, global::caller());
+                    shadow::free(block, size, global::caller());
+                }
+                details::freed(block);
             }
-            Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})")),
+            Freed::Twice => {
+                let message = format!("free of a block that was freed before ({block:#x})");
+                misuse(FindingKind::DoubleFree, message, block)
+            }
+            Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})"), block),
         }
     })
 }
 
-fn misuse(kind: FindingKind, message: String) {
+fn misuse(kind: FindingKind, message: String, address: usize) {
     crate::fibers::me().pc = global::caller();
-    results::found(kind, message);
+    results::found(kind, message, address);
 }
 
 hook! { fn free(block: usize) {

@@ -5,8 +5,13 @@
 
 pub mod access;
 pub mod atomics;
+pub mod attributes;
 pub mod barrier;
+pub mod beyond;
+pub mod cancel;
+pub mod chance;
 pub mod cond;
+pub mod files;
 pub mod futex;
 pub mod io;
 pub mod kernel;
@@ -16,9 +21,12 @@ pub mod once;
 pub mod process;
 pub mod rwlock;
 pub mod semaphore;
+pub mod spec;
+pub mod stdio;
 pub mod strings;
 pub mod threads;
 pub mod time;
+pub mod volatile;
 
 use crate::global;
 
@@ -60,32 +68,111 @@ macro_rules! hook {
 }
 pub(crate) use hook;
 
+/// Defines a function that the program calls and that only has to be noticed: what is written here is done first, in an execution under
+/// control, and then libc's own function is called in the program's name. It finds registers and stack as the program left them, so
+/// that it works for every signature, and for functions that want to know their caller.
+macro_rules! watch {
+    (fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        #[allow(non_snake_case)]
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            pub extern "C-unwind" fn before($($arg: $ty),*) -> usize {
+                if $crate::global::active() {
+                    $crate::hooks::at_work(|| $body);
+                }
+                $crate::real::address!($name)
+            }
+        }
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {pc}], r11",
+                "mov [rip + {sp}], rsp",
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "push rax",
+                // Numbers with a point, which go to `printf`.
+                "sub rsp, 128",
+                "movups [rsp], xmm0",
+                "movups [rsp + 16], xmm1",
+                "movups [rsp + 32], xmm2",
+                "movups [rsp + 48], xmm3",
+                "movups [rsp + 64], xmm4",
+                "movups [rsp + 80], xmm5",
+                "movups [rsp + 96], xmm6",
+                "movups [rsp + 112], xmm7",
+                "call {before}",
+                "mov r11, rax",
+                "movups xmm0, [rsp]",
+                "movups xmm1, [rsp + 16]",
+                "movups xmm2, [rsp + 32]",
+                "movups xmm3, [rsp + 48]",
+                "movups xmm4, [rsp + 64]",
+                "movups xmm5, [rsp + 80]",
+                "movups xmm6, [rsp + 96]",
+                "movups xmm7, [rsp + 112]",
+                "add rsp, 128",
+                "pop rax",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp r11",
+                pc = sym $crate::global::CALLER_PC,
+                sp = sym $crate::global::CALLER_SP,
+                before = sym $name::before,
+            )
+        }
+    };
+}
+pub(crate) use watch;
+
 /// Does the runtime's part of a hook.
 #[inline(always)]
 pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let suspicious = global::mode() == global::mode::SUSPICIOUS;
     global::set_inside(true);
     if suspicious {
+        volatile::settle();
         crate::control::notice_all();
     }
     let result = act();
     global::set_inside(false);
+    if crate::fibers::me().signals != 0 {
+        attributes::take_signals();
+    }
     result
 }
 
 /// Once, before the program's memory is copied.
 pub fn prepare() {
     process::prepare();
+    files::prepare();
+    kernel::prepare();
     strings::prepare();
 }
 
 /// Before each execution.
 pub fn begin() {
     process::begin();
+    volatile::reset();
+    crate::spec::begin();
+    stdio::begin();
+    chance::begin();
 }
 
 /// After each execution, before the program's memory is put back.
 pub fn end() {
-    process::end();
+    files::end();
     kernel::end();
 }

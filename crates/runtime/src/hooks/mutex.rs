@@ -169,3 +169,10 @@ hook! { fn pthread_spin_unlock(lock: usize) -> c_int {
     at_work(|| control::perform(Op::Sync(Sync::Unlock { mutex: lock as u64 })));
     0
 } }
+
+hook! { fn pthread_mutexattr_setrobust(attributes: usize, robust: c_int) -> c_int {
+    if active() && robust == libc::PTHREAD_MUTEX_ROBUST {
+        at_work(|| crate::results::note("a robust mutex is treated as any other: nobody is told that its owner has ended"));
+    }
+    real!(pthread_mutexattr_setrobust(attributes, robust): fn(usize, c_int) -> c_int)
+} }

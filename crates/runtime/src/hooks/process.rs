@@ -5,7 +5,7 @@ use crate::campaign::{self, Main};
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, active, mode};
 use crate::real::real;
-use crate::{fibers, results, sys};
+use crate::{fibers, restart, results, sys, view};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use std::ffi::CStr;
 
@@ -18,18 +18,17 @@ struct State {
     kept: Vec<Handler>,
     /// libc's variable for the standard output.
     stdout: *const *const usize,
-    /// The number that the first file which the program opens will get.
-    first_file: i32,
+    /// This is a child process of the program's own.
+    child: bool,
 }
 
 static STATE: Global<State> =
-    Global::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), first_file: 3 });
+    Global::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), child: false });
 
 /// Once, before the program's memory is copied.
 pub fn prepare() {
     let state = STATE.get();
     state.kept = state.handlers.clone();
-    state.first_file = (3..).find(|file| !sys::is_open(*file)).unwrap_or(3);
     // SAFETY: the name ends with 0.
     state.stdout = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"stdout".as_ptr()) }.cast();
 }
@@ -38,16 +37,6 @@ pub fn prepare() {
 pub fn begin() {
     let state = STATE.get();
     state.handlers.clone_from(&state.kept);
-}
-
-/// After each execution.
-pub fn end() {
-    // What it opened and left open. New files get the lowest numbers, so that a look at the first few tells whether there are any; the runtime's own
-    // files have high numbers, and are kept.
-    let first = STATE.get().first_file;
-    if (first..first + 3).any(sys::is_open) {
-        sys::close_range(first, results::FIRST_FILE - 1);
-    }
 }
 
 hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void, fini: *mut c_void,
@@ -69,6 +58,11 @@ hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argum
     real!(__cxa_atexit(handler, argument, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize, usize) -> c_int)
 } }
 
+// Programs take this one from ThreadSanitizer's library, because libc has it only in the part that is linked statically.
+hook! { fn atexit(handler: unsafe extern "C-unwind" fn(*mut c_void)) -> c_int {
+    __cxa_atexit::body(handler, 0, 0)
+} }
+
 /// What `exit` does: destructors of the running thread's objects, handlers in reverse order, buffered output.
 pub fn run_exit_handlers() {
     threads::run_destructors();
@@ -84,6 +78,17 @@ pub fn run_exit_handlers() {
     }
     global::set_inside(true);
     real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
+}
+
+/// In a child process, which libc ends: what was registered while the program was under control, libc does not know.
+fn run_new_handlers() {
+    let state = STATE.get();
+    while state.handlers.len() > state.kept.len() {
+        if let Some((handler, argument)) = state.handlers.pop() {
+            // SAFETY: registered by the program.
+            unsafe { handler(argument as *mut c_void) }
+        }
+    }
 }
 
 /// What the program has printed to stdout that is still in its buffer.
@@ -108,6 +113,9 @@ pub fn unflushed() -> Vec<u8> {
 
 hook! { fn exit(status: c_int) {
     if !active() {
+        if STATE.get().child {
+            run_new_handlers();
+        }
         return real!(exit(status): fn(c_int));
     }
     ending::exit(status)
@@ -144,21 +152,23 @@ hook! { fn abort() {
     ending::finish(Verdict::Abort("abort() was called".to_owned()))
 } }
 
-hook! { fn raise(signal: c_int) -> c_int {
-    if !active() {
-        return real!(raise(signal): fn(c_int) -> c_int);
-    }
+/// The running thread sends itself a signal.
+pub fn raise_here(signal: c_int) -> c_int {
     fibers::me().pc = global::caller();
     if signal == libc::SIGABRT {
         global::set_inside(true);
         ending::finish(Verdict::Abort("SIGABRT was raised".to_owned()))
     }
     // libc would send it to the kernel thread that lends this one's storage.
-    // SAFETY: sends a signal to this very thread.
-    unsafe {
-        let (process, thread) = (sys::call(libc::SYS_getpid, [0; 6]), sys::call(libc::SYS_gettid, [0; 6]));
-        sys::call(libc::SYS_tgkill, [process as usize, thread as usize, signal as usize, 0, 0, 0]) as c_int
+    sys::raise(signal);
+    0
+}
+
+hook! { fn raise(signal: c_int) -> c_int {
+    if !active() {
+        return real!(raise(signal): fn(c_int) -> c_int);
     }
+    raise_here(signal)
 } }
 
 /// A string of the program's.
@@ -181,15 +191,36 @@ hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_
     ending::finish(Verdict::Assertion(format!("assertion '{assertion}' failed in {function}")))
 } }
 
-hook! { fn fork() -> pid_t {
-    if !active() {
-        return real!(fork(): fn() -> pid_t);
-    }
-    let child = at_work(|| real!(fork(): fn() -> pid_t));
+/// A child of the program's own.
+fn make_child(call: &str) -> pid_t {
+    let child = at_work(|| {
+        restart::beyond(call);
+        // What waits in a store buffer is the running thread's, and the child has only that one.
+        if global::kind() == mode::HARDWARE {
+            view::drain();
+        }
+        real!(fork(): fn() -> pid_t)
+    });
     if child == 0 {
         // The child has one thread and nothing to report: it runs by itself.
         global::set_running(mode::IDLE);
         results::leave();
+        STATE.get().child = true;
     }
     child
+}
+
+hook! { fn fork() -> pid_t {
+    if !active() {
+        return real!(fork(): fn() -> pid_t);
+    }
+    make_child("fork()")
+} }
+
+// A child that shares the memory of its parent, fibers and all, would be hard to follow: it gets a copy.
+hook! { fn vfork() -> pid_t {
+    if !active() {
+        return real!(fork(): fn() -> pid_t);
+    }
+    make_child("vfork()")
 } }

@@ -31,9 +31,12 @@ hook! { fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int {
 } }
 
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
-    fibers::me().deadline = deadline;
-    control::perform(Op::Sync(Sync::Acquire { semaphore: semaphore as u64 }));
-    if take_timeout() { fail(ETIMEDOUT) } else { 0 }
+    let late = super::cancel::waiting(|| {
+        fibers::me().deadline = deadline;
+        control::perform(Op::Sync(Sync::Acquire { semaphore: semaphore as u64 }));
+        take_timeout()
+    });
+    if late { fail(ETIMEDOUT) } else { 0 }
 }
 
 hook! { fn sem_wait(semaphore: usize) -> c_int {

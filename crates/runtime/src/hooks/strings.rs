@@ -15,9 +15,9 @@ static SET: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks the real functions up. Until then there are slow ones.
 pub fn prepare() {
-    crate::real::find("memcpy\0", &COPY);
-    crate::real::find("memmove\0", &MOVE);
-    crate::real::find("memset\0", &SET);
+    COPY.store(crate::real::address!(memcpy), Ordering::Relaxed);
+    MOVE.store(crate::real::address!(memmove), Ordering::Relaxed);
+    SET.store(crate::real::address!(memset), Ordering::Relaxed);
 }
 
 type Copy = unsafe extern "C" fn(*mut u8, *const u8, usize) -> *mut u8;

@@ -4,7 +4,7 @@ use super::{at_work, hook};
 use crate::fibers::{self, Start};
 use crate::global::{self, Global, active};
 use crate::real::real;
-use crate::{clock, control, ending};
+use crate::{clock, control, details, ending, lenders, results};
 use fencepost_trace::{Op, ThreadId};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
@@ -21,8 +21,13 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
             ending::give_up("the system gives no more threads");
         };
         fiber.detached = is_detached(attributes);
+        if stack_size(attributes) > lenders::STACK {
+            let most = lenders::STACK >> 20;
+            results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
+        }
         // SAFETY: the program's variable for the result.
         unsafe { *thread = fiber.pthread };
+        details::created(number);
         0
     })
 } }
@@ -36,6 +41,15 @@ fn is_detached(attributes: *const pthread_attr_t) -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
+/// The size of the stack that is asked for.
+fn stack_size(attributes: *const pthread_attr_t) -> usize {
+    let mut size = 0;
+    if !attributes.is_null() {
+        real!(pthread_attr_getstacksize(attributes, &mut size): fn(*const pthread_attr_t, *mut usize) -> c_int);
+    }
+    size
+}
+
 /// Joins a thread, until a time if there is one.
 fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c_int {
     let all = fibers::all();
@@ -47,9 +61,12 @@ fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c
     if fiber.detached || fiber.joined {
         return EINVAL;
     }
-    fibers::me().deadline = deadline;
-    control::perform(Op::Join(target));
-    if take_timeout() {
+    let late = super::cancel::waiting(|| {
+        fibers::me().deadline = deadline;
+        control::perform(Op::Join(target));
+        take_timeout()
+    });
+    if late {
         return ETIMEDOUT;
     }
     let fiber = fibers::all().get(target);
@@ -108,13 +125,6 @@ hook! { fn pthread_detach(thread: pthread_t) -> c_int {
             0
         }
     }
-} }
-
-hook! { fn pthread_exit(result: *mut c_void) {
-    if !active() {
-        return real!(pthread_exit(result): fn(*mut c_void));
-    }
-    fibers::end(result as usize)
 } }
 
 hook! { fn gettid() -> c_int {

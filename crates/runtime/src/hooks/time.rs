@@ -16,10 +16,12 @@ fn sleep_until(deadline: u64) {
         control::perform(Op::Yield);
         return;
     }
-    fibers::me().deadline = Some(deadline);
-    // Nobody gives this token: the wait ends when its time has come.
-    control::perform(Op::Sync(Sync::Park));
-    take_timeout();
+    super::cancel::waiting(|| {
+        fibers::me().deadline = Some(deadline);
+        // Nobody gives this token: the wait ends when its time has come.
+        control::perform(Op::Sync(Sync::Park));
+        take_timeout()
+    });
 }
 
 fn nanoseconds(time: &timespec) -> u64 {

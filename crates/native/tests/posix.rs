@@ -1,0 +1,62 @@
+//! Cancellation, streams, waiting for files, jumps, signals: what threads of POSIX may do besides locking.
+
+#[path = "support/programs.rs"]
+mod programs;
+
+use fencepost_trace::Model;
+use programs::{campaign, run};
+
+const CASES: [&str; 17] = [
+    "cancel_where_it_asks",
+    "cancel_in_a_wait",
+    "cancel_in_sleep",
+    "cancel_at_a_semaphore",
+    "cancel_at_any_time",
+    "cancel_when_it_agrees",
+    "exits",
+    "keeps_a_stream",
+    "selects",
+    "polls",
+    "waits_for_events",
+    "waits_in_vain",
+    "jumps_everywhere",
+    "asks_for_a_stack",
+    "signals_a_thread",
+    "names_and_places",
+    "inherits_priority",
+];
+
+#[test]
+fn what_posix_lets_threads_do_works_under_every_model() {
+    for case in CASES {
+        for model in Model::ALL {
+            let results = run(&campaign("posix.c", &[case], model, 100));
+            assert_eq!(results.found, [], "{case} under {model}");
+            assert_eq!(results.statuses.get(&0), Some(&100), "{case} under {model}");
+            assert!(!results.forked && results.warnings.is_empty(), "{case} under {model}: {:?}", results.warnings);
+        }
+    }
+}
+
+/// What one thread prints while it keeps the stream is not torn apart.
+#[test]
+fn a_stream_that_is_kept_is_kept() {
+    let mut campaign = campaign("posix.c", &["keeps_a_stream"], Model::C11, 300);
+    campaign.request.keep_outputs = true;
+    let results = run(&campaign);
+    assert!(results.outputs.len() > 1, "{:?}", results.outputs);
+    for text in results.outputs.keys() {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["1.5 together", "1.5 together", "2.25 alone"]);
+    }
+}
+
+#[test]
+fn a_thread_that_leaves_destroys_its_objects() {
+    for model in Model::ALL {
+        let results = run(&campaign("leaving.cpp", &[], model, 100));
+        assert_eq!(results.found, [], "{model}");
+        assert_eq!(results.statuses.get(&0), Some(&100), "{model}");
+    }
+}

@@ -1,0 +1,156 @@
+//! What surrounds a finding: full stacks, where threads were created, where memory was allocated and freed.
+//!
+//! None of it is kept while executions are run by the thousand. An execution in which something was found is run again, with the accesses that
+//! take part as spots to watch, and that one time all of it is collected.
+
+use crate::fibers;
+use crate::global::{self, Global};
+use crate::results::stack;
+use crate::shadow::Earlier;
+use fencepost_mailbox::{Created, Details, Memory, Place, Request, Spot, Stack};
+use fencepost_trace::ThreadId;
+use std::collections::BTreeMap;
+
+/// A thread at a program point: return addresses, the innermost first.
+#[derive(Clone)]
+struct Point {
+    thread: u32,
+    calls: Vec<usize>,
+}
+
+impl Point {
+    /// The running thread, at the hook that it has called.
+    fn here() -> Point {
+        let thread = fibers::current();
+        fibers::me().pc = global::caller();
+        Point { thread: thread.0, calls: fibers::stack_of(thread) }
+    }
+
+    fn told(&self, access: &str) -> Stack {
+        stack(self.thread, access, &self.calls)
+    }
+}
+
+struct Block {
+    size: usize,
+    allocated: Point,
+    freed: Option<Point>,
+}
+
+#[derive(Default)]
+struct State {
+    spots: Vec<Spot>,
+    /// The stacks of the spots that were reached.
+    reached: Vec<Option<Vec<usize>>>,
+    created: BTreeMap<u32, Point>,
+    blocks: BTreeMap<usize, Block>,
+}
+
+/// Empty if nobody wants details.
+static STATE: Global<Option<State>> = Global::new(None);
+
+/// What the host wants.
+pub fn initialise(request: &Request) {
+    *STATE.get() = request.details.as_ref().map(|spots| State { spots: spots.clone(), ..State::default() });
+}
+
+/// A new execution. Are details wanted?
+pub fn begin() -> bool {
+    let state = STATE.get();
+    if let Some(state) = state {
+        state.reached = vec![None; state.spots.len()];
+        state.created.clear();
+        state.blocks.clear();
+    }
+    state.is_some()
+}
+
+/// Are details wanted?
+#[inline]
+pub fn are_wanted() -> bool {
+    STATE.get().is_some()
+}
+
+/// The running thread is about to make this access.
+pub fn reached(address: usize, size: usize, by: Earlier) {
+    let Some(state) = STATE.get() else { return };
+    for (spot, reached) in state.spots.iter().zip(&mut state.reached) {
+        // The spot names some byte of the eight that the detector looked at together.
+        let here = (address & !7..address + size).contains(&(spot.address as usize & !7));
+        if here && spot.thread == by.thread && spot.time == by.time && spot.pc == by.pc as u64 {
+            let me = fibers::me();
+            let pc = std::mem::replace(&mut me.pc, by.pc);
+            *reached = Some(fibers::stack_of(ThreadId(by.thread)));
+            fibers::me().pc = pc;
+        }
+    }
+}
+
+/// The full stack of an access, if it was watched.
+pub fn calls_of(access: Earlier) -> Option<Vec<usize>> {
+    let state = STATE.get().as_ref()?;
+    let is = |spot: &Spot| spot.thread == access.thread && spot.time == access.time && spot.pc == access.pc as u64;
+    let found = state.spots.iter().zip(&state.reached).find(|(spot, reached)| is(spot) && reached.is_some());
+    found.and_then(|(_, reached)| reached.clone())
+}
+
+/// The running thread has created another.
+pub fn created(thread: ThreadId) {
+    if let Some(state) = STATE.get() {
+        state.created.insert(thread.0, Point::here());
+    }
+}
+
+/// The running thread has allocated a block.
+pub fn allocated(block: usize, size: usize) {
+    if let Some(state) = STATE.get() {
+        // What lay there before is gone.
+        let gone: Vec<usize> = state.blocks.range(block..block + size.max(1)).map(|(at, _)| *at).collect();
+        gone.iter().for_each(|at| drop(state.blocks.remove(at)));
+        state.blocks.insert(block, Block { size, allocated: Point::here(), freed: None });
+    }
+}
+
+/// The running thread frees a block.
+pub fn freed(block: usize) {
+    if let Some(block) = STATE.get().as_mut().and_then(|state| state.blocks.get_mut(&block)) {
+        block.freed = Some(Point::here());
+    }
+}
+
+/// What is known of a finding about this memory in which these threads take part.
+pub fn about(address: usize, threads: &[u32]) -> Option<Details> {
+    let state = STATE.get().as_ref()?;
+    let created = |thread: &u32| {
+        let point = state.created.get(thread)?;
+        Some(Created { thread: *thread, by: point.told("create") })
+    };
+    let memory = (address != 0).then(|| Memory { address: address as u64, place: state.place(address) });
+    Some(Details { created: threads.iter().filter_map(created).collect(), memory })
+}
+
+impl State {
+    fn place(&self, address: usize) -> Place {
+        if let Some((start, block)) = self.block(address) {
+            return Place::Block {
+                offset: address as i64 - start as i64,
+                size: block.size as u64,
+                allocated: block.allocated.told("malloc"),
+                freed: block.freed.as_ref().map(|point| point.told("free")),
+            };
+        }
+        let owner = fibers::all().list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
+        owner.map_or(Place::Other, |thread| Place::Stack { thread: thread as u32 })
+    }
+
+    /// The block that contains the address, or that it just misses.
+    fn block(&self, address: usize) -> Option<(usize, &Block)> {
+        /// What lies around a block and is told from its neighbours'.
+        const AROUND: usize = 16;
+        let before = self.blocks.range(..=address).next_back().filter(|(at, b)| address < **at + b.size + AROUND);
+        let behind = self.blocks.range(address..).next().filter(|(at, _)| **at <= address + AROUND);
+        let inside = |(at, b): &(&usize, &Block)| address < **at + b.size;
+        let found = before.filter(inside).or(behind.filter(|_| before.is_none())).or(before);
+        found.map(|(at, block)| (*at, block))
+    }
+}

@@ -1,0 +1,109 @@
+//! Calls whose effect a restart in place cannot undo: each is announced before it is made.
+
+use super::{kernel, watch};
+use crate::restart::beyond;
+use crate::results;
+
+macro_rules! beyond_undoing {
+    ($($name:ident)*) => { $(watch! { fn $name() { beyond(concat!(stringify!($name), "()")) } })* };
+}
+
+// Other processes.
+beyond_undoing! { clone posix_spawn posix_spawnp system popen daemon forkpty }
+
+// Who the process is, and what it may do.
+beyond_undoing! {
+    setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups setpgid setpgrp setsid
+    chroot unshare setns ptrace nice setpriority
+    setrlimit setrlimit64
+}
+
+// Code and memory that others may hold on to.
+beyond_undoing! { dlopen dlmopen shmat sem_open mq_open brk mlockall timer_create }
+
+watch! { fn sbrk(more: isize) {
+    if more != 0 {
+        beyond("sbrk()");
+    }
+} }
+
+watch! { fn prlimit(_process: i32, _which: i32, new: usize) {
+    if new != 0 {
+        beyond("prlimit()");
+    }
+} }
+
+watch! { fn prlimit64(_process: i32, _which: i32, new: usize) {
+    if new != 0 {
+        beyond("prlimit64()");
+    }
+} }
+
+watch! { fn prctl(option: i32) {
+    // Questions leave nothing behind, and a name is put back.
+    const HARMLESS: [i32; 6] = [
+        libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_GET_DUMPABLE, libc::PR_GET_PDEATHSIG, libc::PR_GET_SECCOMP,
+        libc::PR_GET_NO_NEW_PRIVS,
+    ];
+    if option == libc::PR_SET_NAME {
+        kernel::named();
+    }
+    if !HARMLESS.contains(&option) {
+        beyond("prctl()");
+    }
+} }
+
+watch! { fn personality(persona: u64) {
+    if persona != 0xffff_ffff {
+        beyond("personality()");
+    }
+} }
+
+macro_rules! another_program {
+    ($($name:ident)*) => { $(watch! { fn $name() {
+        beyond(concat!(stringify!($name), "()"));
+        results::becomes_another();
+    } })* };
+}
+
+another_program! { execve execv execvp execvpe execl execlp execle fexecve execveat }
+
+/// Does this system call leave something behind that cannot be undone? Those that a hook would see under their own name, and others of
+/// which nobody knows.
+pub fn leaves_something(number: i64) -> bool {
+    // What asks, waits, or works on files that are closed afterwards.
+    const HARMLESS: [i64; 31] = [
+        libc::SYS_getpid,
+        libc::SYS_getppid,
+        libc::SYS_getuid,
+        libc::SYS_geteuid,
+        libc::SYS_getgid,
+        libc::SYS_getegid,
+        libc::SYS_getcpu,
+        libc::SYS_membarrier,
+        libc::SYS_sched_yield,
+        libc::SYS_gettimeofday,
+        libc::SYS_clock_gettime,
+        libc::SYS_time,
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_pread64,
+        libc::SYS_pwrite64,
+        libc::SYS_open,
+        libc::SYS_openat,
+        libc::SYS_close,
+        libc::SYS_memfd_create,
+        libc::SYS_eventfd2,
+        libc::SYS_epoll_create1,
+        libc::SYS_epoll_ctl,
+        libc::SYS_epoll_wait,
+        libc::SYS_pidfd_open,
+        libc::SYS_statx,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_tgkill,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_rt_sigpending,
+    ];
+    !HARMLESS.contains(&number)
+}

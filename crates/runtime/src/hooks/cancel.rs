@@ -1,0 +1,195 @@
+//! How a thread ends before its first function returns: `pthread_exit`, and cancellation.
+//!
+//! libc would unwind the stack and then end the kernel thread, which is not the thread's own here. So the unwinding is done here: handlers that C code has pushed
+//! are jumped to one after the other, as the compiler laid them out; then the frames of C++ and Rust are unwound; then the thread ends as any other.
+//!
+//! Cancellation comes where the thread waits or asks; if it may come at any time, it comes at the thread's next operation.
+
+use super::{at_work, hook};
+use crate::ending::{self, Verdict};
+use crate::global::{self, active};
+use crate::real::real;
+use crate::{clock, fibers};
+use libc::{EINVAL, ESRCH, c_int, c_void, pthread_t};
+
+/// In [`Fiber::signals`](crate::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may be.
+pub const NOW: u64 = 1;
+
+const CANCELED: usize = usize::MAX;
+const DISABLED: c_int = 1;
+const ASYNCHRONOUS: c_int = 1;
+
+/// The running thread may be cancelled here.
+pub fn point() {
+    let me = fibers::me();
+    if me.cancelled && !me.uncancellable && me.leaving.is_none() {
+        leave(CANCELED);
+    }
+}
+
+/// Waits, unless and until the running thread is cancelled.
+pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
+    point();
+    fibers::me().interruptible = true;
+    let result = wait();
+    fibers::me().interruptible = false;
+    point();
+    result
+}
+
+/// Ends the running thread: first what it has put on its stack.
+pub fn leave(result: usize) -> ! {
+    let me = fibers::me();
+    me.leaving = Some(result);
+    if let Some(handler) = me.cleanups.pop() {
+        global::set_inside(false);
+        real!(_longjmp(handler as *mut c_void, 1): fn(*mut c_void, c_int));
+        ending::internal("a jump that returns")
+    }
+    global::set_inside(true);
+    *me.unwinding = Unwinding { class: u64::from_ne_bytes(*b"FNCPEXIT"), cleanup: Some(swallowed), private: [0; 2] };
+    let exception = &raw mut *me.unwinding;
+    global::set_inside(false);
+    // SAFETY: the exception lives as long as the thread does; `stop` does not return at the end of the stack.
+    unsafe { _Unwind_ForcedUnwind(exception, stop, std::ptr::null_mut()) };
+    // No way up: code without unwind information.
+    finish()
+}
+
+fn finish() -> ! {
+    let result = fibers::me().leaving.unwrap_or(0);
+    fibers::end(result)
+}
+
+/// What the unwinder is given.
+#[repr(C, align(16))]
+#[derive(Default, Clone, Copy)]
+pub struct Unwinding {
+    class: u64,
+    cleanup: Option<extern "C-unwind" fn()>,
+    private: [usize; 2],
+}
+
+type Stop = extern "C-unwind" fn(c_int, c_int, u64, *mut Unwinding, *mut c_void, *mut c_void) -> c_int;
+
+unsafe extern "C-unwind" {
+    fn _Unwind_ForcedUnwind(exception: *mut Unwinding, stop: Stop, argument: *mut c_void) -> c_int;
+}
+
+extern "C-unwind" fn stop(
+    _: c_int,
+    actions: c_int,
+    _: u64,
+    _: *mut Unwinding,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    const END_OF_STACK: c_int = 16;
+    if actions & END_OF_STACK != 0 {
+        finish()
+    }
+    0
+}
+
+/// The program has caught what is not an exception and goes on.
+extern "C-unwind" fn swallowed() {
+    global::set_inside(true);
+    ending::finish(Verdict::Abort("the end of a thread was caught as an exception and not thrown again".to_owned()))
+}
+
+hook! { fn pthread_exit(result: *mut c_void) {
+    if !active() {
+        return real!(pthread_exit(result): fn(*mut c_void));
+    }
+    leave(result as usize)
+} }
+
+hook! { fn pthread_cancel(thread: pthread_t) -> c_int {
+    if !active() {
+        return real!(pthread_cancel(thread): fn(pthread_t) -> c_int);
+    }
+    let Some(target) = fibers::all().find(thread) else { return ESRCH };
+    let mine = target == fibers::current();
+    at_work(|| {
+        let fiber = fibers::all().get(target);
+        fiber.cancelled = true;
+        if fiber.asynchronous && !fiber.uncancellable {
+            fiber.signals |= NOW;
+        }
+        if !mine && fiber.interruptible && !fiber.uncancellable {
+            // Its wait is over.
+            fiber.deadline = Some(clock::now());
+        }
+    });
+    0
+} }
+
+hook! { fn pthread_testcancel() {
+    if !active() {
+        return real!(pthread_testcancel(): fn());
+    }
+    // A loop that does nothing else lets others run.
+    at_work(|| crate::control::perform(fencepost_trace::Op::Yield));
+    point()
+} }
+
+hook! { fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
+    if !active() {
+        return real!(pthread_setcancelstate(state, old): fn(c_int, *mut c_int) -> c_int);
+    }
+    if !(0..=1).contains(&state) {
+        return EINVAL;
+    }
+    let me = fibers::me();
+    let before = std::mem::replace(&mut me.uncancellable, state == DISABLED);
+    if !old.is_null() {
+        // SAFETY: the program's variable for the result.
+        unsafe { *old = before.into() };
+    }
+    if me.cancelled && me.asynchronous && !me.uncancellable {
+        point();
+    }
+    0
+} }
+
+hook! { fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
+    if !active() {
+        return real!(pthread_setcanceltype(kind, old): fn(c_int, *mut c_int) -> c_int);
+    }
+    if !(0..=1).contains(&kind) {
+        return EINVAL;
+    }
+    let me = fibers::me();
+    let before = std::mem::replace(&mut me.asynchronous, kind == ASYNCHRONOUS);
+    if !old.is_null() {
+        // SAFETY: the program's variable for the result.
+        unsafe { *old = before.into() };
+    }
+    if me.cancelled && me.asynchronous {
+        point();
+    }
+    0
+} }
+
+// What `pthread_cleanup_push` and `pthread_cleanup_pop` are made of, in C.
+
+hook! { fn __pthread_register_cancel(handler: usize) {
+    if !active() {
+        return real!(__pthread_register_cancel(handler): fn(usize));
+    }
+    at_work(|| fibers::me().cleanups.push(handler));
+} }
+
+hook! { fn __pthread_unregister_cancel(handler: usize) {
+    if !active() {
+        return real!(__pthread_unregister_cancel(handler): fn(usize));
+    }
+    fibers::me().cleanups.retain(|known| *known != handler);
+} }
+
+hook! { fn __pthread_unwind_next(handler: usize) {
+    match fibers::me().leaving {
+        Some(result) if active() => leave(result),
+        _ => real!(__pthread_unwind_next(handler): fn(usize)),
+    }
+} }

@@ -1,0 +1,231 @@
+//! Open files, the directory and the mask of new files. What an execution changes is put back after it.
+
+use super::semaphore::fail;
+use super::{at_work, hook, watch};
+use crate::global::{Global, active};
+use crate::real::real;
+use crate::restart::beyond;
+use crate::{results, sys};
+use libc::{EBADF, c_int, c_uint, mode_t};
+
+struct State {
+    /// The number that the first file which the program opens will get.
+    first: c_int,
+    /// Another name of the standard input.
+    input: c_int,
+    /// How the standard files are read and written: a property of the files, which child processes share.
+    flags: [c_int; 3],
+    /// Files may have been opened.
+    opened: bool,
+    /// The standard files may be others than before.
+    standard: bool,
+    /// The directory before the execution, and whether it was left.
+    directory: c_int,
+    moved: bool,
+    mask: Option<mode_t>,
+}
+
+static STATE: Global<State> = Global::new(State {
+    first: 3,
+    input: -1,
+    flags: [0; 3],
+    opened: false,
+    standard: false,
+    directory: -1,
+    moved: false,
+    mask: None,
+});
+
+/// So many files are looked for after an execution that has, as far as is known, opened none.
+const LOOK: usize = 4;
+
+/// Once, before the program's memory is copied.
+pub fn prepare() {
+    let state = STATE.get();
+    state.first = (3..).find(|file| !sys::is_open(*file)).unwrap_or(3);
+    state.input = sys::duplicate_above(0, results::FIRST_FILE);
+    state.flags = [0, 1, 2].map(sys::file_flags);
+    if let Ok(here) = sys::open(b".\0", libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) {
+        state.directory = sys::duplicate_above(here, results::FIRST_FILE);
+        sys::close(here);
+    }
+}
+
+/// After each execution.
+pub fn end() {
+    let state = STATE.get();
+    // New files get the lowest numbers, so that a look at the first few tells of those that libc opened by itself. The runtime's own files have high
+    // numbers, and are kept.
+    if std::mem::take(&mut state.opened) || sys::any_open(state.first, LOOK) {
+        close_from(state.first);
+    }
+    end_in_child();
+    if std::mem::take(&mut state.moved) {
+        sys::enter_directory(state.directory);
+    }
+    if let Some(mask) = state.mask.take() {
+        sys::set_file_mask(mask);
+    }
+}
+
+/// Closes all files from this number on but the runtime's own.
+fn close_from(first: c_int) {
+    let own = results::FIRST_FILE;
+    sys::close_range(first, own - 1);
+    sys::close_range(first.max(own + results::OWN_FILES), c_int::MAX);
+}
+
+/// After an execution, also one that has a process of its own.
+pub fn end_in_child() {
+    let state = STATE.get();
+    if std::mem::take(&mut state.standard) {
+        if state.input >= 0 {
+            sys::duplicate(state.input, 0);
+        }
+        results::capture_again();
+        (0..3).for_each(|file| sys::set_file_flags(file, state.flags[file as usize]));
+    }
+}
+
+macro_rules! opens {
+    ($($name:ident)*) => { $(watch! { fn $name() { STATE.get().opened = true } })* };
+}
+
+opens! {
+    open open64 openat openat64 creat creat64 fopen fopen64 fdopen tmpfile tmpfile64 mkstemp mkostemp opendir
+    dup socket socketpair pipe pipe2 eventfd epoll_create epoll_create1 accept4 timerfd_create signalfd
+    inotify_init inotify_init1 memfd_create shm_open
+}
+
+/// Is this file the runtime's own?
+fn is_own(file: c_int) -> bool {
+    (results::FIRST_FILE..results::FIRST_FILE + results::OWN_FILES).contains(&file)
+}
+
+/// The program is about to change what this number stands for, or how the file behind it is read and written.
+fn touches(file: c_int, call: &str) {
+    let state = STATE.get();
+    match file {
+        0..3 => state.standard = true,
+        _ if (3..state.first).contains(&file) => beyond(&format!("{call} for a file that was opened before main()")),
+        _ => {}
+    }
+}
+
+watch! { fn fcntl(file: c_int, command: c_int) {
+    fcntl_changes(file, command);
+} }
+
+watch! { fn fcntl64(file: c_int, command: c_int) {
+    fcntl_changes(file, command);
+} }
+
+fn fcntl_changes(file: c_int, command: c_int) {
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => STATE.get().opened = true,
+        libc::F_SETFL => touches(file, "fcntl()"),
+        _ => {}
+    }
+}
+
+watch! { fn freopen(_path: usize, _mode: usize, _stream: usize) {
+    STATE.get().opened = true;
+    STATE.get().standard = true;
+} }
+
+watch! { fn freopen64(_path: usize, _mode: usize, _stream: usize) {
+    STATE.get().opened = true;
+    STATE.get().standard = true;
+} }
+
+watch! { fn fclose(_stream: usize) {
+    STATE.get().standard = true;
+} }
+
+watch! { fn lseek(file: c_int) {
+    if file > 2 {
+        touches(file, "lseek()");
+    }
+} }
+
+watch! { fn lseek64(file: c_int) {
+    if file > 2 {
+        touches(file, "lseek64()");
+    }
+} }
+
+/// The program reads or writes: what was opened before `main` stands elsewhere afterwards.
+#[inline]
+pub fn used(file: c_int) {
+    if file > 2 && file < STATE.get().first {
+        at_work(|| touches(file, "read() or write()"));
+    }
+}
+
+hook! { fn dup2(from: c_int, to: c_int) -> c_int {
+    if active() {
+        if is_own(to) {
+            return fail(EBADF);
+        }
+        at_work(|| {
+            STATE.get().opened = true;
+            touches(to, "dup2()");
+        });
+    }
+    real!(dup2(from, to): fn(c_int, c_int) -> c_int)
+} }
+
+hook! { fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
+    if active() {
+        if is_own(to) {
+            return fail(EBADF);
+        }
+        at_work(|| {
+            STATE.get().opened = true;
+            touches(to, "dup3()");
+        });
+    }
+    real!(dup3(from, to, flags): fn(c_int, c_int, c_int) -> c_int)
+} }
+
+hook! { fn close(file: c_int) -> c_int {
+    if active() {
+        // Programs that close whatever there may be do not mean the runtime's.
+        if is_own(file) {
+            return fail(EBADF);
+        }
+        at_work(|| touches(file, "close()"));
+    }
+    real!(close(file): fn(c_int) -> c_int)
+} }
+
+hook! { fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    if !active() {
+        return real!(close_range(first, last, flags): fn(c_uint, c_uint, c_int) -> c_int);
+    }
+    at_work(|| (0..STATE.get().first).filter(|file| (first..=last).contains(&(*file as c_uint))).for_each(|file| touches(file, "close_range()")));
+    // Around the runtime's own.
+    let own = results::FIRST_FILE as c_uint;
+    let pieces = [(first, last.min(own - 1)), (first.max(own + results::OWN_FILES as c_uint), last)];
+    let close = |(first, last)| real!(close_range(first, last, flags): fn(c_uint, c_uint, c_int) -> c_int);
+    pieces.into_iter().filter(|(first, last)| first <= last).map(close).min().unwrap_or(0)
+} }
+
+hook! { fn closefrom(first: c_int) {
+    if !active() {
+        return real!(closefrom(first): fn(c_int));
+    }
+    at_work(|| (first.max(0)..STATE.get().first).for_each(|file| touches(file, "closefrom()")));
+    close_from(first.max(0));
+} }
+
+watch! { fn chdir() { STATE.get().moved = true } }
+watch! { fn fchdir() { STATE.get().moved = true } }
+
+hook! { fn umask(mask: mode_t) -> mode_t {
+    let old = real!(umask(mask): fn(mode_t) -> mode_t);
+    if active() {
+        STATE.get().mask.get_or_insert(old);
+    }
+    old
+} }

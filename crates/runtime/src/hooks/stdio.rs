@@ -1,0 +1,103 @@
+//! Streams that a thread keeps for itself for more than one call: `flockfile`.
+//!
+//! libc's own lock would stop the one kernel thread. So the stream is a mutex of the engine's, and who prints to a stream that another thread keeps waits for it.
+
+use super::{at_work, hook, watch};
+use crate::global::{Global, active};
+use crate::real::real;
+use crate::{control, fibers};
+use fencepost_trace::op::Sync;
+use fencepost_trace::{Op, ThreadId};
+use libc::c_int;
+
+/// A stream, who keeps it, and how often.
+struct Kept {
+    stream: usize,
+    owner: ThreadId,
+    depth: u32,
+}
+
+static KEPT: Global<Vec<Kept>> = Global::new(Vec::new());
+
+/// Before each execution.
+pub fn begin() {
+    KEPT.get().clear();
+}
+
+fn mine(stream: usize) -> Option<&'static mut Kept> {
+    let me = fibers::current();
+    KEPT.get().iter_mut().find(|kept| kept.stream == stream && kept.owner == me)
+}
+
+fn keep(stream: usize) {
+    KEPT.get().push(Kept { stream, owner: fibers::current(), depth: 1 });
+}
+
+hook! { fn flockfile(stream: usize) {
+    if !active() {
+        return real!(flockfile(stream): fn(usize));
+    }
+    at_work(|| match mine(stream) {
+        Some(kept) => kept.depth += 1,
+        None => {
+            control::perform(Op::Sync(Sync::Lock { mutex: stream as u64 }));
+            keep(stream);
+        }
+    })
+} }
+
+hook! { fn ftrylockfile(stream: usize) -> c_int {
+    if !active() {
+        return real!(ftrylockfile(stream): fn(usize) -> c_int);
+    }
+    at_work(|| match mine(stream) {
+        Some(kept) => {
+            kept.depth += 1;
+            0
+        }
+        None if control::perform(Op::Sync(Sync::TryLock { mutex: stream as u64 })).success => {
+            keep(stream);
+            0
+        }
+        None => -1,
+    })
+} }
+
+hook! { fn funlockfile(stream: usize) {
+    if !active() {
+        return real!(funlockfile(stream): fn(usize));
+    }
+    at_work(|| {
+        let Some(kept) = mine(stream) else { return };
+        kept.depth -= 1;
+        if kept.depth == 0 {
+            KEPT.get().retain(|kept| kept.depth != 0);
+            control::perform(Op::Sync(Sync::Unlock { mutex: stream as u64 }));
+        }
+    })
+} }
+
+/// Waits until no other thread keeps the stream, or any, if it is not known which one is meant.
+fn pass(stream: Option<usize>) {
+    let me = fibers::current();
+    let other = |kept: &&Kept| kept.owner != me && stream.is_none_or(|s| s == kept.stream);
+    while let Some(kept) = KEPT.get().iter().find(other) {
+        let mutex = kept.stream as u64;
+        control::perform(Op::Sync(Sync::Lock { mutex }));
+        control::perform(Op::Sync(Sync::Unlock { mutex }));
+    }
+}
+
+macro_rules! prints {
+    ($($name:ident)*) => { $(watch! { fn $name() { pass(None) } })* };
+}
+
+prints! { printf vprintf puts putchar __printf_chk __vprintf_chk perror }
+
+watch! { fn fprintf(stream: usize) { pass(Some(stream)) } }
+watch! { fn vfprintf(stream: usize) { pass(Some(stream)) } }
+watch! { fn __fprintf_chk(stream: usize) { pass(Some(stream)) } }
+watch! { fn fputs(_text: usize, stream: usize) { pass(Some(stream)) } }
+watch! { fn fputc(_byte: c_int, stream: usize) { pass(Some(stream)) } }
+watch! { fn putc(_byte: c_int, stream: usize) { pass(Some(stream)) } }
+watch! { fn fwrite(_data: usize, _size: usize, _count: usize, stream: usize) { pass(Some(stream)) } }

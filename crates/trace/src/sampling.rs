@@ -1,0 +1,159 @@
+//! How the choices of an execution are drawn at random.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Who goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduler {
+    /// The others in turns: the number of the execution decides which.
+    #[default]
+    Mix,
+    /// Everybody equally likely, at every step (C11Tester's).
+    Random,
+    /// Threads have priorities, which change at a few points (Burckhardt and others: A Randomized Scheduler with
+    /// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
+    Pct,
+    /// Operations have priorities, and draw new ones when they meet a conflicting one (Yuan, Yang, Gu: Partial Order Aware
+    /// Concurrency Sampling, CAV 2018).
+    Pos,
+}
+
+impl Scheduler {
+    /// All of them, the default first.
+    pub const ALL: [Scheduler; 4] = [Scheduler::Mix, Scheduler::Random, Scheduler::Pct, Scheduler::Pos];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Mix => "mix",
+            Scheduler::Random => "random",
+            Scheduler::Pct => "pct",
+            Scheduler::Pos => "pos",
+        }
+    }
+}
+
+impl fmt::Display for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Scheduler {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Scheduler, String> {
+        let known = Scheduler::ALL.into_iter().find(|s| s.name() == name);
+        known.ok_or_else(|| format!("unknown strategy '{name}': expected mix, random, pct or pos"))
+    }
+}
+
+/// A read that takes its value from a store, by program points.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// The store's label plus 1; 0 for the initial value.
+    pub store: u32,
+    /// The read's label.
+    pub load: u32,
+    /// Is the store of the thread that reads?
+    pub own: bool,
+}
+
+/// How choices are drawn. With a seed it says everything: the same seed and sampling give the same execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// Who goes next.
+    pub scheduler: Scheduler,
+    /// pct: the number of ordering constraints that a bug may need; priorities change at one point less.
+    pub depth: u32,
+    /// In how many of 100 choices something old is preferred: a load reads an old store, a buffered store stays where it is. If
+    /// absent, executions differ in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<u32>,
+    /// pct: how long the execution is thought to be, in steps; 0 if nobody knows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub length: u64,
+    /// What this execution is to show: a read from a store that it has not been seen to read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Pair>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Sampling {
+    /// The depth if nobody says.
+    pub const DEPTH: u32 = 3;
+    /// The greatest depth.
+    pub const MOST_DEPTH: u32 = 64;
+
+    /// With this scheduler, and all else as usual.
+    pub fn with(scheduler: Scheduler) -> Sampling {
+        Sampling { scheduler, depth: Sampling::DEPTH, stale: None, length: 0, goal: None }
+    }
+
+    /// For the execution of this number: what is mixed is decided.
+    pub fn of_execution(mut self, execution: u64) -> Sampling {
+        use Scheduler::{Pct, Pos, Random};
+        const TURNS: [Scheduler; 8] = [Pos, Pct, Pos, Random, Pos, Pct, Pos, Pct];
+        if self.scheduler == Scheduler::Mix {
+            self.scheduler = TURNS[(execution % TURNS.len() as u64) as usize];
+        }
+        self
+    }
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling::with(Scheduler::default())
+    }
+}
+
+/// The seed of the execution of this number in a campaign with this seed. It depends on nothing else, so that it does not matter who
+/// runs which.
+///
+/// ```
+/// use fencepost_trace::execution_seed;
+/// assert_ne!(execution_seed(1, 0), execution_seed(1, 1));
+/// assert_ne!(execution_seed(1, 1), execution_seed(2, 0));
+/// ```
+pub fn execution_seed(seed: u64, execution: u64) -> u64 {
+    // Twice, so that neighbouring campaigns have nothing in common either.
+    scramble(scramble(seed).wrapping_add(execution))
+}
+
+/// One step of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) from this
+/// state: a number that has nothing to do with it.
+#[inline]
+pub fn scramble(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for scheduler in Scheduler::ALL {
+            assert_eq!(scheduler.name().parse(), Ok(scheduler));
+        }
+        assert!("chess".parse::<Scheduler>().is_err());
+    }
+
+    #[test]
+    fn a_mix_is_decided_by_the_number_of_the_execution() {
+        let turns: Vec<Scheduler> = (0..16).map(|n| Sampling::default().of_execution(n).scheduler).collect();
+        assert!(!turns.contains(&Scheduler::Mix));
+        assert_eq!(turns[..8], turns[8..]);
+        assert!(Scheduler::ALL[1..].iter().all(|s| turns.contains(s)));
+        assert_eq!(Sampling::with(Scheduler::Pos).of_execution(1).scheduler, Scheduler::Pos);
+    }
+}
