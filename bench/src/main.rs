@@ -5,6 +5,7 @@ mod costs;
 mod counting;
 mod explore;
 mod gallery;
+mod hunt;
 mod litmus;
 mod machine;
 mod native;
@@ -21,6 +22,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
+    ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),

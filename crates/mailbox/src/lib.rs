@@ -17,7 +17,9 @@ mod request;
 mod table;
 
 pub use record::{Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
-pub use request::{Answers, Observations, Pruning, Request, Restart, Volatile};
+pub use request::{
+    Answers, Fence, Hunt, Observations, Point, Pruning, Request, Restart, Task, Volatile, output_fingerprint,
+};
 pub use table::{Slot, Table};
 
 use fencepost_trace::Coverage;

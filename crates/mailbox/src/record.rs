@@ -32,6 +32,22 @@ pub enum Record {
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
     },
+    /// A trial of a hunt brought its cycle about.
+    Exposed {
+        /// The number of the task.
+        task: u32,
+        /// Which execution.
+        execution: u64,
+        /// How the program suffered, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        harm: Option<String>,
+        /// How it failed, and which thread.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failures: Vec<(FindingKind, Option<u32>)>,
+        /// The answers that led there; left out if an earlier trial of the task had the same result.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<u32>,
+    },
     /// An execution was cut off by a limit: the first of this worker's at these places.
     CutOff {
         /// Which execution.

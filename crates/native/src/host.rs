@@ -70,6 +70,7 @@ impl Campaign {
                 keep_outputs: false,
                 keep_traces: false,
                 stop_at_first: false,
+                fences: Vec::new(),
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
                 details: None,
@@ -116,6 +117,8 @@ pub struct Results {
     pub outputs: BTreeMap<String, u64>,
     /// Traces, if they were asked for.
     pub traces: Vec<Record>,
+    /// Trials of a hunt that brought their cycle about.
+    pub exposed: Vec<Record>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// Which reads read from which stores, each with the first execution in which it was seen.
@@ -571,6 +574,7 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    into.exposed.extend(other.exposed);
     for (pair, first) in other.pairs {
         into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
     }
@@ -699,6 +703,7 @@ impl Mailbox {
                 Ok(Record::Note { text }) => part.notes.push(text),
                 Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
+                Ok(exposed @ Record::Exposed { .. }) => part.exposed.push(exposed),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });
                 }

@@ -6,8 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, real, restart,
-    results, shadow, snapshot, spec, sys,
+    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, hunt, modules, real,
+    restart, results, shadow, snapshot, spec, sys,
 };
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
@@ -149,6 +149,12 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request);
+    for fence in &request.fences {
+        control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
+    }
+    if let Answers::Hunt(answers) = &request.answers {
+        hunt::prepare(answers, request.model);
+    }
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     spec::prepare(request);
@@ -220,6 +226,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
         Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
@@ -230,7 +237,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     control::record(request.keep_traces || request.digests.contains(&execution));
-    control::begin(&answers(execution, request), request.max_steps);
+    control::begin(answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();

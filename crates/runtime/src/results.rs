@@ -3,10 +3,10 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{self, Earlier, Kind};
-use crate::{atomically, campaign, control, debugger, details, explore, fibers, modules, spec, sys};
+use crate::{atomically, campaign, control, debugger, details, explore, fibers, hunt, modules, spec, sys};
 use fencepost_mailbox::{
-    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
-    Stack, death,
+    Answers, Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request,
+    Spot, Stack, death,
 };
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -324,6 +324,12 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
+    if let Answers::Hunt(answers) = &request.answers {
+        let failure = found.iter().find(|f| !answers.failures.contains(&f.fingerprint));
+        let harm = failure.map(|f| format!("{}: {}", f.kind, f.message));
+        let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
+        hunt::end(execution, harm, failures, || read_output(0));
+    }
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
             let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();

@@ -14,6 +14,7 @@ use crate::recording::{Recording, clear};
 use crate::screen::Screen;
 use crate::suppressions::Suppressions;
 use fencepost_mailbox::{Answers, Pruning, Record, Restart, Stack};
+use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look, Mark};
 use fencepost_report::{Describe, Order, Restarted, RunReport, Seen, Verdict};
@@ -603,8 +604,10 @@ pub fn answers(strategy: &StrategySpec) -> Answers {
 
 /// Is the finding there again?
 pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
+    let violates = || !axioms::Execution::from_trace(trace).is_ok_and(|e| axioms::consistent(&e, Model::Sc).is_ok());
     // What a replay does not look for: the same execution has the same outcome.
     kind == FindingKind::SpecViolation
         || results.found.iter().any(|found| found.report.kind == kind)
+        || (kind == FindingKind::ScViolation && violates())
         || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
 }
