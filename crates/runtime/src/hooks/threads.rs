@@ -17,6 +17,8 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
     }
     at_work(|| {
         let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+        // Before libc makes a thread, which allocates: this is still where the program called.
+        details::created(number);
         let Some(fiber) = fibers::all().create(number, start, argument) else {
             ending::give_up("the system gives no more threads");
         };
@@ -27,7 +29,6 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
         }
         // SAFETY: the program's variable for the result.
         unsafe { *thread = fiber.pthread };
-        details::created(number);
         0
     })
 } }
