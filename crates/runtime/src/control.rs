@@ -560,6 +560,11 @@ pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
+/// How many events have changed what can be read.
+pub fn change_count() -> u64 {
+    each!(&control().engine, e => e.change_count())
+}
+
 /// How the answers of this execution are drawn, if they are.
 pub fn how_drawn() -> Option<(u64, Sampling)> {
     control().drawn
