@@ -208,7 +208,7 @@ fn volatile(text: &str) -> Result<Volatile, String> {
 }
 
 /// A number of things to do.
-fn positive(text: &str) -> Result<u64, String> {
+pub fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "expected a number, 1 or more".to_owned())
 }
 
@@ -222,7 +222,7 @@ fn percent(text: &str) -> Result<u32, String> {
 }
 
 /// `30s`, `5m`, `1h`, `250ms`; a number alone is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = match &text[digits.len()..] {
         "ms" => 0.001,

@@ -9,6 +9,7 @@ mod commands;
 mod digest;
 mod error;
 mod exhaustive;
+mod hunt;
 mod in_order;
 mod limits;
 mod native;

@@ -72,6 +72,28 @@ impl Recording {
         }
     }
 
+    /// The execution of a litmus test that shows `finding`.
+    pub fn of(
+        command: &str,
+        target: &str,
+        target_digest: &str,
+        plan: Plan,
+        trace_digest: String,
+        finding: &Finding,
+    ) -> Recording {
+        Recording {
+            fencepost: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            command: command.to_owned(),
+            target: target.to_owned(),
+            target_digest: target_digest.to_owned(),
+            plan,
+            trace_digest,
+            native: None,
+            finding: Some(finding.clone()),
+        }
+    }
+
     /// The execution of a native program that shows `finding`.
     pub fn native(
         command: &str,

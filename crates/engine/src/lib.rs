@@ -3,7 +3,8 @@
 //! - [`Threads`]: the program, as far as the engine is concerned;
 //! - [`Execution`]: the state machine of one execution, over a memory model's [`Machine`](fencepost_memory::Machine): actors (threads and store
 //!   buffers), choices, the record of what happened;
-//! - [`Strategy`]: who answers the choices; [`Random`], [`Sampler`] and [`Follow`];
+//! - [`Strategy`]: who answers the choices; [`Random`], [`Sampler`] and [`Follow`]; [`OnCourse`], [`Biased`] and [`InOrder`], which hunt for a
+//!   cycle;
 //! - [`Lowering`]: locks, joins and the like as memory accesses;
 //! - [`RaceDetector`]: a monitor;
 //! - [`Fibers`]: programs written as Rust closures.
@@ -27,6 +28,6 @@ pub use fiber::{Fiber, Fibers};
 pub use lowering::{Lowering, Stage};
 pub use races::{Race, RaceDetector};
 pub use run::run;
-pub use strategy::{Actor, Follow, Pending, Random, Sampler, Strategy, What};
+pub use strategy::{Actor, Biased, Follow, InOrder, OnCourse, Pending, Points, Random, Sampler, Stop, Strategy, What};
 pub use threads::Threads;
 pub use waitset::WaitSets;

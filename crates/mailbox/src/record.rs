@@ -32,6 +32,22 @@ pub enum Record {
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
     },
+    /// A trial of a hunt brought its cycle about.
+    Exposed {
+        /// The number of the task.
+        task: u32,
+        /// Which execution.
+        execution: u64,
+        /// How the program suffered, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        harm: Option<String>,
+        /// How it failed, and which thread.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failures: Vec<(FindingKind, Option<u32>)>,
+        /// The answers that led there; left out if an earlier trial of the task had the same result.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<u32>,
+    },
     /// An execution was cut off by a limit: the first of this worker's at these places.
     CutOff {
         /// Which execution.
@@ -70,8 +86,10 @@ pub enum Record {
         execution: u64,
         /// Its digest.
         digest: u64,
+        /// The seed of the execution.
+        seed: u64,
         /// How its answers were drawn.
-        drawn: (u64, Sampling),
+        sampling: Sampling,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {
@@ -104,6 +122,9 @@ pub struct Report {
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,
+    /// Memory whose plain accesses are among these steps: addresses of eight bytes each, and which of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<(u64, u8)>,
     /// What the execution had printed.
     pub stdout: String,
     /// The same for stderr.

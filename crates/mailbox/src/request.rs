@@ -1,13 +1,13 @@
 //! What the host asks for.
 
-use crate::Spot;
-use fencepost_trace::{GraphStep, Model, Sampling};
+use crate::{Frame, Spot};
+use fencepost_trace::{Cycle, FenceOrder, GraphStep, Method, Model, Sampling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// A piece of a campaign: so many executions of one program.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// The memory model.
     pub model: Model,
@@ -34,6 +34,9 @@ pub struct Request {
     pub keep_traces: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
+    /// Fences that the program does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fences: Vec<Fence>,
     /// What a volatile access is under c11.
     #[serde(default)]
     pub volatile: Volatile,
@@ -57,6 +60,17 @@ pub struct Request {
     pub only_digests: bool,
 }
 
+/// A fence that the program does not have.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fence {
+    /// The program point that it is at.
+    pub place: Frame,
+    /// Before what is done there, or behind it?
+    pub before: bool,
+    /// Its order.
+    pub order: FenceOrder,
+}
+
 /// What a volatile access is under c11.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -74,7 +88,7 @@ pub enum Volatile {
 pub type Observations = BTreeMap<String, i64>;
 
 /// Who answers the choices of the executions.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answers", rename_all = "snake_case")]
 pub enum Answers {
     /// A generator, as a sampling says.
@@ -93,11 +107,22 @@ pub enum Answers {
         sampling: Sampling,
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
-    Explore,
+    Explore {
+        /// On how many cores.
+        jobs: u32,
+        /// Until when at the latest, in nanoseconds of the system's monotonic clock.
+        deadline: Option<u64>,
+        /// How long one execution may take, in nanoseconds.
+        timeout: u64,
+        /// How many different findings are enough.
+        findings: u64,
+    },
     /// The execution graph that these steps describe, once.
     Graph {
         /// The steps.
         steps: Vec<GraphStep>,
+        /// Memory whose plain accesses are among them: addresses of eight bytes each, and which of these.
+        shared: Vec<(u64, u8)>,
     },
     /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
     /// greatest number of executions.
@@ -107,6 +132,55 @@ pub enum Answers {
         /// The answers.
         choices: Vec<u32>,
     },
+    /// Strategies that try to bring cycles about.
+    Hunt(Hunt),
+}
+
+/// Trials of predicted violations of sequential consistency. The executions are those of the first task, then those of the second, and so on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Hunt {
+    /// The seed of the hunt.
+    pub seed: u64,
+    /// How many executions each task has.
+    pub trials: u64,
+    /// The program points that courses name.
+    pub spots: Vec<Frame>,
+    /// The program points that cycles name.
+    pub points: Vec<Point>,
+    /// What to do.
+    pub tasks: Vec<Task>,
+    /// Fingerprints of what the program prints without reordering.
+    pub outputs: Vec<u64>,
+    /// Fingerprints of how it fails without reordering.
+    pub failures: Vec<u64>,
+}
+
+/// A program point: places in the code, as numbers of spots, and what is done there.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct Point {
+    /// Where.
+    pub spots: Vec<u32>,
+    /// Is memory read?
+    pub reads: bool,
+    /// Is memory written?
+    pub writes: bool,
+}
+
+/// A cycle and how to bring it about.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// Which number the host knows the cycle by.
+    pub id: u32,
+    /// The cycle.
+    pub cycle: Cycle,
+    /// How.
+    #[serde(flatten)]
+    pub method: Method,
+}
+
+/// The fingerprint of a text that was printed (FNV-1a).
+pub fn output_fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What is forgotten, under c11, of executions that are long.

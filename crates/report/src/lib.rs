@@ -5,6 +5,7 @@
 //!
 //! - [`LitmusReport`]: what a litmus test can do; [`litmus_json`] and [`text::litmus`];
 //! - [`RunReport`]: what a campaign found, which is its own JSON document; [`text::run`];
+//! - [`HuntReport`]: what a hunt for violations of sequential consistency found; [`text::hunt`];
 //! - [`text::execution`]: one execution, threads side by side, in the words of a front end ([`Describe`]).
 //!
 //! ```
@@ -35,12 +36,14 @@
 //! ```
 
 mod describe;
+mod hunt;
 mod litmus;
 mod order;
 mod run;
 pub mod text;
 
 pub use describe::{Describe, statement_at};
+pub use hunt::{FenceAdvice, HuntCycle, HuntFinding, HuntReport};
 pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };

@@ -6,8 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, modules, real, restart,
-    results, shadow, snapshot, spec, sys,
+    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, hunt, modules, real,
+    restart, results, shadow, snapshot, spec, sys,
 };
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
@@ -149,6 +149,12 @@ fn prepare(request: &Request) {
     }
     modules::refresh();
     control::initialise(request);
+    for fence in &request.fences {
+        control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
+    }
+    if let Answers::Hunt(answers) = &request.answers {
+        hunt::prepare(answers, request.model);
+    }
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     spec::prepare(request);
@@ -175,7 +181,7 @@ extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
-    if let Answers::Explore | Answers::Graph { .. } = request.answers {
+    if let Answers::Explore { .. } | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
         sys::exit(0)
@@ -196,9 +202,6 @@ extern "C" fn run() -> ! {
         sys::exit(0)
     }
     for execution in request.first..request.first + request.count {
-        if request.only_digests && !request.digests.contains(&execution) {
-            continue;
-        }
         results::begin(execution);
         restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -222,7 +225,8 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
-        Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
             Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
@@ -232,8 +236,8 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::set_recording(request.keep_traces || request.digests.contains(&execution));
-    control::begin(&answers(execution, request), request.max_steps);
+    control::record(request.keep_traces || request.digests.contains(&execution));
+    control::begin(answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();
@@ -266,10 +270,10 @@ pub fn restart_exploring(first: bool) {
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     details::begin();
-    exact::reset(true);
+    exact::reset(explore::is_language());
     // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
     control::started();
-    global::set_running(mode::EXACT);
+    global::set_running(mode::EXPLORED);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

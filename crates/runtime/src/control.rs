@@ -2,14 +2,14 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
+use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Next, Sampler};
+use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size, StoreOrder,
-    ThreadId, Trace, Value, VectorClock,
+    Access, EventId, EventKind, FenceOrder, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
+    StoreOrder, ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -38,6 +38,9 @@ macro_rules! each {
 enum Strategy {
     Random(Sampler<'static>),
     Follow(Follow<'static>),
+    Course(OnCourse<'static>),
+    Biased(Biased<'static>),
+    Exact(InOrder<'static>),
     Atomic(Atomic),
 }
 
@@ -50,6 +53,10 @@ pub enum Answers {
     Follow(&'static [u32]),
     /// Whole operations of the program, one after the other.
     Atomic,
+    /// A strategy that hunts for a cycle.
+    Course(OnCourse<'static>),
+    Biased(Biased<'static>),
+    Exact(InOrder<'static>),
 }
 
 struct Control {
@@ -73,6 +80,8 @@ struct Control {
     intruded: Vec<Location>,
     /// Under c11: for each thread where its last atomic operations were.
     recent: Vec<[u64; 4]>,
+    /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
+    fences: Vec<(u32, bool, FenceOrder)>,
 }
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
@@ -116,23 +125,32 @@ pub fn initialise(request: &Request) {
         is_opaque: modules::has_rust(),
         intruded: Vec::new(),
         recent: Vec::new(),
+        fences: Vec::new(),
     });
 }
 
+/// Adds a fence before or behind every operation at a program point.
+pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
+    control().fences.push((label, before, order));
+}
+
 /// A new execution: the main thread, about to run.
-pub fn begin(answers: &Answers, max_steps: u64) {
+pub fn begin(answers: Answers, max_steps: u64) {
     let control = control();
-    control.drawn = match answers {
+    control.drawn = match &answers {
         Answers::Random { seed, sampling } => Some((*seed, *sampling)),
-        Answers::Follow(_) | Answers::Atomic => None,
+        _ => None,
     };
     match (&mut control.strategy, answers) {
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
-        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(*seed, sampling),
+        (strategy, Answers::Course(course)) => *strategy = Strategy::Course(course),
+        (strategy, Answers::Biased(biased)) => *strategy = Strategy::Biased(biased),
+        (strategy, Answers::Exact(exact)) => *strategy = Strategy::Exact(exact),
+        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(seed, &sampling),
         (strategy, Answers::Random { seed, sampling }) => {
             let coverage = results::header().map(|header| &header.coverage);
-            *strategy = Strategy::Random(Sampler::new(control.model, *seed, sampling, coverage));
+            *strategy = Strategy::Random(Sampler::new(control.model, seed, &sampling, coverage));
         }
     }
     control.atomics.clear();
@@ -156,6 +174,7 @@ pub fn begin_exploring() {
     control.recent.clear();
     hooks::access::calm();
     view::reset();
+    shared::reset();
 }
 
 /// Tells the race detector the time of the running thread.
@@ -179,6 +198,8 @@ pub fn perform(op: Op) -> Reply {
 fn tell() {
     if global::kind() == mode::HARDWARE {
         view::settle();
+    } else if explore::is_on() {
+        shared::settle();
     } else {
         tell_writes();
         // What it has done in code without instrumentation comes before what it does now.
@@ -207,12 +228,34 @@ pub fn step(op: Op) -> Reply {
         stall::stands();
     }
     let label = modules::label(fiber.pc);
-    match fiber.deadline {
+    if control().fences.is_empty() {
+        return submit(op, label);
+    }
+    fence_at(label, true);
+    let reply = submit(op, label);
+    fence_at(label, false);
+    reply
+}
+
+/// Hands an operation of the running thread to the engine.
+fn submit(op: Op, label: u32) -> Reply {
+    match fibers::me().deadline {
         None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
         Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
     }
     let_time_pass();
     proceed()
+}
+
+/// The fences that were asked for at a program point.
+#[cold]
+fn fence_at(label: u32, before: bool) {
+    for i in 0..control().fences.len() {
+        let (at, first, order) = control().fences[i];
+        if at == label && first == before {
+            submit(Op::Access(Access::Fence { order }), label);
+        }
+    }
 }
 
 /// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done something, its time comes too.
@@ -337,6 +380,9 @@ fn next() -> Next {
             _ if stall::is_on() => e.advance(stall::strategy(), initial),
             Strategy::Random(sampler) => e.advance(sampler, initial),
             Strategy::Follow(follow) => e.advance(follow, initial),
+            Strategy::Course(course) => e.advance(course, initial),
+            Strategy::Biased(biased) => e.advance(biased, initial),
+            Strategy::Exact(exact) => e.advance(exact, initial),
             Strategy::Atomic(atomic) => e.advance(atomic, initial),
         });
         match next {
@@ -418,15 +464,15 @@ pub fn set_memory(at: Location, value: Value) {
 
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    if explore::is_on() {
+        return shared::atomic(access, at, value);
+    }
     tell_writes();
     if control().is_opaque {
         notice_all();
         remember(at.address);
     }
     notice(at);
-    if explore::is_on() && !control().atomics.contains_key(&at.address) {
-        explore::first_access(at, memory(at));
-    }
     let reply = step(Op::Access(access));
     if let Some(value) = value(reply) {
         set_memory(at, value);
@@ -565,14 +611,14 @@ pub fn change_count() -> u64 {
     each!(&control().engine, e => e.change_count())
 }
 
-/// How the answers of this execution are drawn, if they are.
-pub fn how_drawn() -> Option<(u64, Sampling)> {
-    control().drawn
+/// Are the events of the next execution kept for its trace?
+pub fn record(on: bool) {
+    each!(&mut control().engine, e => e.set_recording(on));
 }
 
-/// Keeps all of the next execution for its trace, or not.
-pub fn set_recording(recording: bool) {
-    each!(&mut control().engine, e => e.set_recording(recording));
+/// How the answers of this execution are drawn, if they are.
+pub fn plan() -> Option<(u64, Sampling)> {
+    control().drawn
 }
 
 /// Of an execution with more answers than are kept: how they were drawn.
@@ -590,9 +636,4 @@ pub fn steps() -> u64 {
 pub fn trace() -> Trace {
     let describe = |label: u32| fencepost_trace::Label { line: label, ..fencepost_trace::Label::default() };
     each!(&control().engine, e => e.trace(describe))
-}
-
-/// How many threads wait in a set with this value.
-pub fn waiting(value: Value) -> usize {
-    each!(&control().engine, e => e.waiting(value))
 }

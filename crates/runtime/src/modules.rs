@@ -123,6 +123,11 @@ pub fn place(label: u32) -> Frame {
     }
 }
 
+/// The label of a place; 0 if its file is not mapped.
+pub fn label_at(place: &Frame) -> u32 {
+    MODULES.get().iter().find(|m| m.path == place.module).map_or(0, |m| m.label + place.offset as u32)
+}
+
 /// Where the call that returns to `pc` is.
 pub fn frame(pc: usize) -> Frame {
     match label(pc) {

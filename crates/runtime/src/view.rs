@@ -24,8 +24,8 @@ use fencepost_trace::{
 /// What one thread has done that not everybody sees.
 #[derive(Default)]
 struct Own {
-    /// Stores that the program was about to make at its last hook.
-    announced: Vec<Location>,
+    /// Stores that the program was about to make at its last hook, and where in the program.
+    announced: Vec<(Location, usize)>,
     /// Stores that are in memory, and that the engine has not performed yet.
     tentative: Vec<Location>,
     /// A place that holds an old value, for the load that the program is about to make, and the value that belongs there.
@@ -136,15 +136,15 @@ pub fn settle() {
     }
     let own = VIEW.get().own(me);
     // All values first: others may run before the last of them is handed over.
-    let mut stores: Vec<_> =
-        own.announced.drain(..).filter(|at| !is_dead(*at)).map(|at| (at, control::memory(at))).collect();
+    let announced = own.announced.drain(..).filter(|(at, _)| !is_dead(*at));
+    let mut stores: Vec<_> = announced.map(|(at, pc)| (at, control::memory(at), pc)).collect();
     // Somebody without instrumentation may have written over a store that waits, or have taken or given away a lock.
     let changed = |w: &&Waiting| !w.is_hidden && !is_dead(w.at) && control::memory(w.at) != w.value;
     let mut places: Vec<Location> = own.buffered.iter().filter(changed).map(|w| w.at).collect();
     let mut lock = false;
     for (at, known) in &mut own.atomics {
         let found = control::memory(*at);
-        if *known != found && !stores.iter().any(|(store, _)| store.overlaps(*at)) {
+        if *known != found && !stores.iter().any(|(store, ..)| store.overlaps(*at)) {
             lock = true;
             *known = found;
             places.push(*at);
@@ -152,18 +152,25 @@ pub fn settle() {
     }
     if lock {
         // What was stored before is in memory too, and comes first.
-        stores.drain(..).for_each(|(at, value)| control::overwrite(at, value));
+        stores.drain(..).for_each(|(at, value, _)| control::overwrite(at, value));
     }
-    own.tentative.extend(stores.iter().map(|(at, _)| *at));
+    own.tentative.extend(stores.iter().map(|(at, ..)| *at));
     for at in places {
         if !is_dead(at) && !is_tentative(at) {
             control::notice(at);
         }
     }
-    for (at, value) in stores {
+    if stores.is_empty() {
+        return;
+    }
+    // The stores were made where they were announced, not where this thread is now.
+    let (pc, sp) = (global::caller(), global::caller_sp());
+    for (at, value, store) in stores {
+        global::set_caller(store, sp);
         control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
         VIEW.get().own(me).tentative.retain(|tentative| *tentative != at);
     }
+    global::set_caller(pc, sp);
 }
 
 /// Is there a store of the running thread in these bytes of memory that the engine has not performed?
@@ -190,7 +197,7 @@ fn one(at: Location, write: bool) {
     }
     control::notice(at);
     if write {
-        VIEW.get().own(fibers::current()).announced.push(at);
+        VIEW.get().own(fibers::current()).announced.push((at, global::caller()));
     } else {
         load(at);
     }
@@ -242,7 +249,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
             }
         }
         if write {
-            VIEW.get().own(fibers::current()).announced.extend(pieces);
+            VIEW.get().own(fibers::current()).announced.extend(pieces.into_iter().map(|at| (at, pc)));
         }
     });
 }

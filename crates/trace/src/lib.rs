@@ -9,7 +9,8 @@
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
 //! - [`Model`], [`Plan`], [`Sampling`]: what to do; [`Coverage`]: what has been seen;
-//! - [`Finding`]: what was found.
+//! - [`Finding`]: what was found;
+//! - [`Cycle`], [`Course`], [`Method`]: violations of sequential consistency that are hunted.
 //!
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
@@ -18,6 +19,7 @@ mod clock;
 mod coverage;
 mod event;
 mod finding;
+mod hunt;
 mod ids;
 mod label;
 mod location;
@@ -31,6 +33,7 @@ pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
 pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
+pub use hunt::{Bias, Course, CourseStep, Cycle, Exact, Method, Segment};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};

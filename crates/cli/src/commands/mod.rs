@@ -6,6 +6,7 @@ mod cargo;
 mod cc;
 mod check;
 mod cxx;
+mod hunt;
 mod include;
 mod litmus;
 mod replay;
@@ -40,6 +41,7 @@ commands! {
     Litmus: litmus,
     Test: test,
     Check: check,
+    Hunt: hunt,
     Replay: replay,
     Cc: cc,
     #[command(name = "c++")]

@@ -8,8 +8,10 @@ mod restart;
 mod spec;
 mod words;
 
-pub use campaign::{check, test};
+pub use campaign::{campaign, check, test};
+pub use finding::finding;
 pub use replay::replay;
+pub use words::Words;
 
 use crate::error::Error;
 use fencepost_native::asm;

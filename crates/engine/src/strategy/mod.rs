@@ -1,9 +1,15 @@
 //! Who answers the choices of an execution.
 
+mod biased;
+mod course;
+mod exact;
 mod follow;
 mod random;
 mod sampler;
 
+pub use biased::{Biased, Points};
+pub use course::OnCourse;
+pub use exact::{InOrder, Stop};
 pub use follow::Follow;
 pub use random::Random;
 pub use sampler::Sampler;

@@ -2,6 +2,7 @@
 
 mod execution;
 mod finding;
+mod hunt;
 mod layout;
 mod look;
 mod relevant;
@@ -11,6 +12,7 @@ mod states;
 
 pub use execution::{Execution, Mark, execution};
 pub use finding::{finding, reproduced, run};
+pub use hunt::hunt;
 pub use layout::{clean, counted, grouped};
 pub use look::Look;
 pub use stack::{Call, printed, stack};

@@ -1,0 +1,253 @@
+//! Orion's phase 2: algorithm 1 of the paper.
+
+use super::{Actor, Pending, Random, Strategy, What};
+use fencepost_memory::Source;
+use fencepost_trace::{Access, EventId, Exact, Location, ThreadId};
+
+/// An access of a cycle, as the algorithm needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stop {
+    /// Where: its program points.
+    pub labels: Vec<u32>,
+    /// Is it a store that the next access of the cycle, in the same thread, may pass? (`I`)
+    pub passable: bool,
+    /// Does the next access of the cycle belong to another thread? (`S`)
+    pub last: bool,
+}
+
+/// Brings a cycle about in its exact order: runs until a thread is about to make a store that may be passed, buffers it, lets the other accesses of
+/// the cycle follow in their order, each thread waiting for its turn, and commits the store in the end. If anything goes wrong it starts
+/// over with the rest of the execution.
+///
+/// Time is the number of steps. Line numbers are those of the paper.
+#[derive(Clone, Debug)]
+pub struct InOrder<'a> {
+    stops: &'a [Stop],
+    exact: Exact,
+    phase: Phase,
+    time: u64,
+    random: Random,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Runs as sequential consistency would: before the cycle, and after it.
+    Forward { done: bool },
+    /// A restart: everything buffered is committed first.
+    Flush { done: bool },
+    /// Between the first access and the last.
+    Hunting(Hunt),
+}
+
+#[derive(Clone, Debug)]
+struct Hunt {
+    /// Which access of the cycle was buffered, and by whom.
+    first: usize,
+    thread: ThreadId,
+    /// Its store, once it is seen in the buffer, and those that are held besides it.
+    held: Vec<(ThreadId, u32, Option<EventId>)>,
+    /// `Turn`, counted from 0 for the first.
+    turn: usize,
+    /// `NextThread`; `None` for ANY.
+    next: Option<ThreadId>,
+    /// `Addr`.
+    address: Option<Location>,
+    /// Threads that have done their part, with the time since when they stall.
+    stalled: Vec<(ThreadId, u64)>,
+    /// Since when nothing of the cycle has happened.
+    since: u64,
+    /// Stores that must be committed before the hunt goes on.
+    flush: Option<ThreadId>,
+}
+
+impl<'a> InOrder<'a> {
+    /// Brings the cycle with these accesses about, in the order of the cycle.
+    pub fn new(stops: &'a [Stop], exact: Exact, seed: u64) -> Self {
+        InOrder { stops, exact, phase: Phase::Forward { done: false }, time: 0, random: Random::new(seed) }
+    }
+
+    fn random_thread(&mut self, actors: &[Actor], stalled: &[(ThreadId, u64)]) -> Option<usize> {
+        let ready: Vec<usize> = (0..actors.len())
+            .filter(|i| matches!(actors[*i], Actor::Thread(t) if stalled.iter().all(|(s, _)| *s != t)))
+            .collect();
+        (!ready.is_empty()).then(|| ready[self.random.below(ready.len())])
+    }
+
+    /// Without any reordering. A thread that is about to make a passable store of the cycle begins the hunt.
+    fn forward(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending, done: bool) -> usize {
+        if let Some(buffer) = actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
+            return buffer;
+        }
+        let choice = self.random_thread(actors, &[]).unwrap_or(0);
+        let (Actor::Thread(thread), false) = (actors[choice], done) else { return choice };
+        let pending = pending(&actors[choice]);
+        let first = self.stops.iter().position(|stop| stop.passable && stop.labels.contains(&pending.label));
+        if let (Some(first), What::Access(Access::Store { .. })) = (first, pending.what) {
+            // Lines 6 to 9.
+            self.phase = Phase::Hunting(Hunt {
+                first,
+                thread,
+                held: vec![(thread, pending.label, None)],
+                turn: 1,
+                next: Some(thread),
+                address: None,
+                stalled: Vec::new(),
+                since: self.time,
+                flush: None,
+            });
+        }
+        choice
+    }
+
+    /// One step of the hunt; `None`: start over.
+    fn hunt(&mut self, hunt: &mut Hunt, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if self.time - hunt.since > self.exact.patience {
+            return None;
+        }
+        // Whose stores are these?
+        for actor in actors {
+            if let Actor::Buffer(commit) = actor {
+                let label = pending(actor).label;
+                if let Some(held) = hunt.held.iter_mut().rev().find(|h| h.0 == commit.thread && h.1 == label) {
+                    held.2 = held.2.max(Some(commit.store));
+                }
+            }
+        }
+        let is_held = |hunt: &Hunt, store: EventId| hunt.held.iter().any(|h| h.2 == Some(store));
+        if let Some(thread) = hunt.flush {
+            let mine = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread);
+            let free = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread && !is_held(hunt, c.store));
+            if let Some(actor) = actors.iter().position(free) {
+                return Some(actor);
+            }
+            // Line 51: the store that was held would have to go.
+            if actors.iter().any(mine) && thread != hunt.thread {
+                return None;
+            }
+            hunt.flush = None;
+        }
+        // Lines 62 to 66: a full buffer.
+        if let Some(most) = self.exact.buffer {
+            for thread in actors.iter().filter_map(|a| if let Actor::Buffer(c) = a { Some(c.thread) } else { None }) {
+                let count = actors.iter().filter(|a| matches!(a, Actor::Buffer(c) if c.thread == thread)).count();
+                if count > most as usize {
+                    let oldest = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread);
+                    let i = actors.iter().position(oldest)?;
+                    return match actors[i] {
+                        Actor::Buffer(commit) if is_held(hunt, commit.store) => None,
+                        _ => Some(i),
+                    };
+                }
+            }
+        }
+        let n = self.stops.len();
+        let mut stalled = hunt.stalled.clone();
+        loop {
+            // If all stall, time passes: here, until patience ends.
+            let Some(choice) = self.random_thread(actors, &stalled) else {
+                self.time += self.exact.patience + 1;
+                return None;
+            };
+            let Actor::Thread(thread) = actors[choice] else { return None };
+            let pending = pending(&actors[choice]);
+            let (turn_stop, access) = (&self.stops[(hunt.first + hunt.turn) % n], pending.what);
+            if turn_stop.labels.contains(&pending.label) {
+                if hunt.next.is_some_and(|next| next != thread) {
+                    // Another thread may make the same access without being part of the cycle; the paper starts over (line 35).
+                    return None;
+                }
+                let (passable, last) = (turn_stop.passable, turn_stop.last);
+                hunt.turn += 1;
+                hunt.since = self.time;
+                if let What::Access(Access::Store { .. }) = access {
+                    if self.exact.all && passable {
+                        hunt.held.push((thread, pending.label, None));
+                    } else {
+                        hunt.flush = Some(thread);
+                    }
+                }
+                if hunt.turn == n {
+                    self.phase = Phase::Flush { done: true };
+                } else if last {
+                    hunt.next = None;
+                    hunt.address = match access {
+                        What::Access(access) => access.location(),
+                        _ => None,
+                    };
+                    hunt.stalled.push((thread, self.time));
+                } else {
+                    hunt.next = Some(thread);
+                    hunt.address = None;
+                }
+                return Some(choice);
+            }
+            let later = (hunt.turn + 1..n).any(|k| self.stops[(hunt.first + k) % n].labels.contains(&pending.label));
+            if later && hunt.next != Some(thread) {
+                // Line 15: it waits for its turn.
+                stalled.push((thread, self.time));
+                continue;
+            }
+            // Line 37: an access of the cycle that has been made.
+            let again = (0..hunt.turn).any(|k| self.stops[(hunt.first + k) % n].labels.contains(&pending.label));
+            if again && hunt.next == Some(thread) {
+                return None;
+            }
+            // Line 40: somebody else comes between.
+            if let (What::Access(access), Some(address)) = (access, hunt.address)
+                && matches!(access, Access::Store { .. } | Access::Rmw { .. })
+                && access.location().is_some_and(|at| at.overlaps(address))
+            {
+                stalled.push((thread, self.time));
+                continue;
+            }
+            return Some(choice);
+        }
+    }
+}
+
+impl Strategy for InOrder<'_> {
+    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        self.time += 1;
+        let phase = std::mem::replace(&mut self.phase, Phase::Forward { done: true });
+        let choice = match phase {
+            Phase::Forward { done } => {
+                self.phase = Phase::Forward { done };
+                self.forward(actors, pending, done)
+            }
+            Phase::Flush { done } => match actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
+                Some(buffer) => {
+                    self.phase = Phase::Flush { done };
+                    buffer
+                }
+                None => {
+                    self.phase = Phase::Forward { done };
+                    self.forward(actors, pending, done)
+                }
+            },
+            Phase::Hunting(mut hunt) => match self.hunt(&mut hunt, actors, pending) {
+                Some(choice) => {
+                    // Unless it was the last access of the cycle.
+                    if hunt.turn < self.stops.len() {
+                        self.phase = Phase::Hunting(hunt);
+                    } else {
+                        self.phase = Phase::Flush { done: true };
+                    }
+                    choice
+                }
+                None => {
+                    self.phase = Phase::Flush { done: false };
+                    return self.actor(actors, pending);
+                }
+            },
+        };
+        Some(choice)
+    }
+
+    fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
+        sources.len() - 1
+    }
+
+    fn variant(&mut self, _: ThreadId, ways: u32) -> u32 {
+        self.random.below(ways as usize) as u32
+    }
+}

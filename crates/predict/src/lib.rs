@@ -1,0 +1,26 @@
+//! Predicts violations of sequential consistency from executions that have none.
+//!
+//! An execution is sequentially consistent if program order and conflict order together have no cycle. So a violation is a cycle: in each of
+//! some threads one access or two, the last of each in conflict with the first of the next. Under SC one of its conflicts went the
+//! other way; under a weaker model that lets one of the pairs pass each other, perhaps not. The parts, in the order of their use:
+//!
+//! - [`Profile`]: an execution, thread by thread; [`kept_behind`]: what a model preserves of program order;
+//! - [`critical`]: all cycles that are critical, directly: what `fencepost hunt` uses;
+//! - [`relaxer`] and [`orion`]: the predictions of the two papers, for comparison;
+//! - [`solve`]: a [`Course`](fencepost_trace::Course) that makes a cycle come true;
+//! - [`confirm`]: did it?
+//! - [`cover`]: where an ordering breaks all of a set of cycles.
+
+pub mod confirm;
+pub mod cover;
+pub mod critical;
+mod order;
+pub mod orion;
+mod profile;
+pub mod relaxer;
+pub mod solve;
+#[cfg(test)]
+mod testing;
+
+pub use order::kept_behind;
+pub use profile::{Epochs, Item, Kind, Profile};

@@ -1,0 +1,131 @@
+//! A hunt, in words.
+
+use super::Look;
+use super::layout::{clean, counted, grouped, wrap};
+use crate::{Describe, HuntCycle, HuntReport, Verdict};
+use fencepost_trace::{FindingKind, Severity};
+
+/// What a hunt found, in the words of the program.
+pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String {
+    let mut text = String::new();
+    for finding in report.findings.iter().filter(|f| f.finding.kind != FindingKind::ScViolation) {
+        text += &super::finding(&finding.finding, report.executions, describe, look);
+        text.push('\n');
+    }
+    let replay = |cycle: &HuntCycle| {
+        let same = report.findings.iter().find(|f| f.finding.labels == cycle.labels)?;
+        same.finding.replay.as_deref()
+    };
+    for (outcome, what) in [(Severity::Harmful, "harmful"), (Severity::Benign, "benign")] {
+        for cycle in report.cycles.iter().filter(|cycle| cycle.outcome == outcome) {
+            let title = match outcome {
+                Severity::Harmful => look.bad("violation that breaks the program"),
+                _ => look.notable(&format!("{what} violation")),
+            };
+            text += &format!("{title}: {}\n", brief(cycle));
+            text += &accesses(cycle, describe, look);
+            if let Some(harm) = &cycle.harm {
+                for line in wrap(&clean(harm), look.width.saturating_sub(2)) {
+                    text += &format!("  {line}\n");
+                }
+            }
+            let often = format!("  in {} of {}", grouped(cycle.exposed), counted(cycle.trials, "trial"));
+            let hurt = match outcome {
+                Severity::Harmful => format!(", {} of them harmful", grouped(cycle.harmful)),
+                _ => String::new(),
+            };
+            text += &look.dim(&(often + &hurt));
+            text.push('\n');
+            if let Some(path) = replay(cycle) {
+                text += &format!("  again: fencepost replay {}\n", clean(path));
+            }
+            text.push('\n');
+        }
+    }
+    text += &advice(report, look);
+    text += &conclusion(report, look);
+    text
+}
+
+/// The lines of a cycle, as the papers name them.
+fn brief(cycle: &HuntCycle) -> String {
+    let lines: Vec<String> = cycle.labels.iter().map(|label| label.label.line.to_string()).collect();
+    let mut files: Vec<&str> = cycle.labels.iter().map(|label| label.label.file.as_str()).collect();
+    files.sort_unstable();
+    files.dedup();
+    match files[..] {
+        [file] => format!("lines ({}) of {}", lines.join(", "), clean(file)),
+        _ => format!("lines ({})", lines.join(", ")),
+    }
+}
+
+fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
+    let mut text = String::new();
+    let mut before = None;
+    for label in &cycle.labels {
+        let thread = match before == Some(label.thread) {
+            true => String::new(),
+            false => format!("thread {}", label.thread),
+        };
+        before = Some(label.thread);
+        let place = format!("{}:{}", clean(&label.label.function), label.label.line);
+        let statement =
+            describe.statement(&label.label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
+        text += &format!("    {thread:9} {:5}  {place:24}  {}\n", label.access, look.dim(&statement));
+    }
+    text
+}
+
+fn advice(report: &HuntReport, look: Look) -> String {
+    if report.fences.is_empty() {
+        return String::new();
+    }
+    let mut text = look.bold("what prevents all that break the program");
+    text.push('\n');
+    for fence in &report.fences {
+        text += &format!("  {}\n", clean(&fence.advice));
+    }
+    text += match report.fences.iter().all(|fence| fence.verified) {
+        true => "  (with these orderings in force, the same hunt finds nothing that breaks it)\n\n",
+        false => "  (with these orderings in force, the same hunt still finds something that breaks it)\n\n",
+    };
+    text
+}
+
+fn conclusion(report: &HuntReport, look: Look) -> String {
+    let name = report.model.name().to_uppercase();
+    let total = report.cycles.len();
+    let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
+    let sentence = match (total, harmful + benign) {
+        (0, _) => format!("this program has no possible violation of sequential consistency on {name}"),
+        (_, 0) => format!(
+            "this program has {} of sequential consistency on {name}: none could be brought about",
+            counted(total as u64, "possible violation")
+        ),
+        (_, 1) => format!(
+            "this program has {} of sequential consistency on {name}: 1 is real, and it {}",
+            counted(total as u64, "possible violation"),
+            if harmful == 1 { "breaks the program" } else { "does no harm" },
+        ),
+        (_, real) => format!(
+            "this program has {} of sequential consistency on {name}: {real} are real, {harmful} of them {} it",
+            counted(total as u64, "possible violation"),
+            if harmful == 1 { "breaks" } else { "break" },
+        ),
+    };
+    let verdict = match report.verdict {
+        Verdict::Pass => look.good("pass"),
+        Verdict::Fail => look.bad("fail"),
+        Verdict::Incomplete => look.notable("incomplete: nothing harmful found, but stopped by a limit"),
+    };
+    let mut done = counted(report.executions, "execution");
+    if report.blocked > 0 {
+        done += &format!(", {} blocked", grouped(report.blocked));
+    }
+    format!(
+        "{sentence}\n{verdict}\n  hunt {} under {}: {done}; {:.2} s\n",
+        clean(&report.target),
+        report.model,
+        report.seconds
+    )
+}
