@@ -75,6 +75,8 @@ pub struct Execution<M> {
     /// Is everything kept for the trace?
     recording: bool,
     events: u32,
+    /// How many of them changed what can be read.
+    changes: u64,
     /// The events but the first `forgotten`; under c11 none if nothing is kept.
     records: Vec<Record>,
     /// Who made the last [`MOST_ORIGINS`] events, and where; each has the place of its number.
@@ -105,6 +107,7 @@ impl<M: Machine> Execution<M> {
             sets: WaitSets::default(),
             recording: true,
             events: 0,
+            changes: 0,
             records: Vec::new(),
             origins: Vec::new(),
             forgotten: 0,
@@ -147,6 +150,7 @@ impl<M: Machine> Execution<M> {
         }
         self.sets = WaitSets::default();
         self.events = 0;
+        self.changes = 0;
         self.records.clear();
         self.origins.clear();
         self.forgotten = 0;
@@ -461,6 +465,11 @@ impl<M: Machine> Execution<M> {
         self.commits = required;
         let event = EventId(self.events + 1);
         self.machine.perform(event, thread, step, source);
+        self.changes += u64::from(match *step {
+            Step::Store { .. } => true,
+            Step::Rmw { written, .. } => source.is_none_or(|source| source.value != written),
+            Step::Load { .. } | Step::Fence { .. } => false,
+        });
         self.touch(step.location());
         let label = self.threads[thread.index()].label;
         if self.recording || M::MODEL.is_hardware() {
@@ -476,6 +485,7 @@ impl<M: Machine> Execution<M> {
 
     fn commit(&mut self, commit: Commit) {
         self.machine.commit(commit);
+        self.changes += 1;
         let store = self.record_of(commit.store);
         let (label, at) = (store.label, store.kind.location());
         self.touch(at);
@@ -618,6 +628,12 @@ impl<M: Machine> Execution<M> {
     #[inline]
     pub fn event_count(&self) -> usize {
         self.events as usize
+    }
+
+    /// How many events changed what can be read: stores, also when they leave a buffer, and read-modify-writes that wrote another value than they read.
+    #[inline]
+    pub fn change_count(&self) -> u64 {
+        self.changes
     }
 
     /// Nobody will ask for events before this one again, but for stores that wait in a buffer.

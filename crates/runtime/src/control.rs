@@ -606,6 +606,11 @@ pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
+/// How many events have changed what can be read.
+pub fn change_count() -> u64 {
+    each!(&control().engine, e => e.change_count())
+}
+
 /// Are the events of the next execution kept for its trace?
 pub fn record(on: bool) {
     each!(&mut control().engine, e => e.set_recording(on));

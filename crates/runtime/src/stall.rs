@@ -11,7 +11,7 @@ use crate::global::Global;
 use crate::{clock, control, explore, fibers};
 use fencepost_engine::{Actor, Pending, Strategy};
 use fencepost_memory::Source;
-use fencepost_trace::{EventKind, ThreadId};
+use fencepost_trace::ThreadId;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,8 +24,8 @@ static UNCERTAIN: AtomicBool = AtomicBool::new(false);
 #[derive(Default)]
 struct State {
     fair: Fair,
-    /// The first event that was not looked at.
-    next: u32,
+    /// How many events had changed something when it was looked at.
+    changes: u64,
     now: u64,
     /// By thread: the states in which it stood since somebody last changed something.
     seen: Vec<FxHashSet<u64>>,
@@ -62,7 +62,7 @@ pub fn begin() -> bool {
         return false;
     }
     let state = state();
-    state.next = control::events(u32::MAX, &mut |_, _, _, _| {});
+    state.changes = control::change_count();
     state.changed();
     true
 }
@@ -88,15 +88,9 @@ pub fn uncertain() {
 /// The running thread asks for an operation, and its place and registers are noted.
 pub fn stands() {
     let state = state();
-    let mut changed = UNCERTAIN.swap(false, Ordering::Relaxed) || clock::now() != state.now;
-    state.now = clock::now();
-    state.next = control::events(state.next, &mut |_, _, kind, _| {
-        changed |= match kind {
-            EventKind::Store { .. } | EventKind::Commit { .. } => true,
-            EventKind::Rmw { read, written, .. } => read != written,
-            EventKind::Load { .. } | EventKind::Fence { .. } => false,
-        };
-    });
+    let (now, changes) = (clock::now(), control::change_count());
+    let changed = UNCERTAIN.swap(false, Ordering::Relaxed) || (now, changes) != (state.now, state.changes);
+    (state.now, state.changes) = (now, changes);
     if changed {
         state.changed();
     }
