@@ -118,7 +118,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let mut starts: Vec<usize> = match (start, first.is_empty()) {
         (true, _) => vec![0],
         (false, true) => vec![0],
-        (false, false) => text.match_indices(first).map(|(at, _)| at).collect(),
+        (false, false) => text.char_indices().map(|(at, _)| at).collect(),
     };
     starts.retain(|at| text[*at..].starts_with(first));
     starts.into_iter().any(|at| {
