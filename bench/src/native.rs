@@ -185,7 +185,7 @@ pub fn children_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-fn verdict(holds: bool) -> &'static str {
+pub fn verdict(holds: bool) -> &'static str {
     if holds { "yes" } else { "**no**" }
 }
 

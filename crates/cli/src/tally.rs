@@ -321,7 +321,7 @@ impl Visitor<LitmusProgram> for Collector<'_> {
 
 /// A graph as a strategy.
 pub fn steps(graph: &Graph) -> StrategySpec {
-    StrategySpec::Graph { steps: steps_of(graph) }
+    StrategySpec::Graph { steps: steps_of(graph), shared: Vec::new() }
 }
 
 /// Where a thread stands.

@@ -1,7 +1,7 @@
 //! What an access does, once it is known what it reads.
 
 use crate::waitset::WaitSets;
-use fencepost_trace::{Access, LoadOrder, Reply, RmwOrder, Update, Value};
+use fencepost_trace::{Access, Guard, LoadOrder, Reply, RmwOrder, Update, Value};
 
 /// The effect of a reading access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub fn effect(access: &Access, value: Value, variant: u32, sets: &mut WaitSets) 
         Access::Load { order, .. } => Effect::Load { order, failed_rmw: false, reply: Reply { value, success: true } },
         Access::Rmw { at, order, update, .. } => {
             let written = update.apply(value, at.size).unwrap_or_else(|| sets.apply(update, value, variant));
-            Effect::Rmw { order, written, reply: Reply { value, success: true } }
+            Effect::Rmw { order, written, reply: reply_of(update, value, sets) }
         }
         Access::CompareExchange { expected, desired, success, failure, .. } => {
             if value == expected && variant == 0 {
@@ -58,5 +58,16 @@ pub fn effect(access: &Access, value: Value, variant: u32, sets: &mut WaitSets) 
             }
         }
         Access::Store { .. } | Access::Fence { .. } => unreachable!("stores and fences read nothing"),
+    }
+}
+
+/// What the thread is told of an RMW: the old value. Of a set of waiting threads that is nothing it could use: who wakes others learns
+/// how many waited, and who leaves whether it had been woken.
+fn reply_of(update: Update, value: Value, sets: &WaitSets) -> Reply {
+    match update {
+        Update::WakeOne | Update::WakeAll => Reply { value: Value(sets.waiting(value) as u128), success: true },
+        Update::Dequeue(thread) => Reply { value: Value::ZERO, success: sets.passes(Guard::Woken(thread), value) },
+        Update::Enqueue(_) => Reply::NONE,
+        _ => Reply { value, success: true },
     }
 }

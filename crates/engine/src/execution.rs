@@ -641,11 +641,6 @@ impl<M: Machine> Execution<M> {
         (record.thread, &record.kind)
     }
 
-    /// How many threads wait in the wait set with this value.
-    pub fn waiting(&self, value: Value) -> usize {
-        self.sets.waiting(value)
-    }
-
     /// The answers so far; if not everything is recorded, the first of them.
     pub fn choices(&self) -> &[u32] {
         &self.choices

@@ -82,6 +82,11 @@ impl Lowering {
         &self.op
     }
 
+    /// How many of its accesses have been performed.
+    pub fn step(&self) -> u8 {
+        self.step
+    }
+
     /// The thread that a spawn creates.
     pub fn child(&self) -> ThreadId {
         self.child

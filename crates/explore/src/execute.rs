@@ -34,7 +34,7 @@ pub fn execute_noting<T: Threads>(
             Ok(execute_with(program, plan, &mut Sampler::new(plan.model, *seed, sampling, coverage)))
         }
         StrategySpec::Follow { choices } => Ok(execute_with(program, plan, &mut Follow::new(choices))),
-        StrategySpec::Graph { steps } => {
+        StrategySpec::Graph { steps, .. } => {
             let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
             Ok(Executed { trace, races, steps: 0 })
         }

@@ -158,7 +158,7 @@ fn exploration_and_machine_agree() {
         for model in [Model::Sc, Model::Tso, Model::Pso, Model::C11] {
             let explored = explore(&program, model, false).expect("nothing overlaps");
             for (steps, trace) in &explored.steps {
-                let strategy = StrategySpec::Graph { steps: steps.clone() };
+                let strategy = StrategySpec::Graph { steps: steps.clone(), shared: Vec::new() };
                 let plan = Plan { strategy, ..Plan::random(model, 0, 0) };
                 let again = execute(&mut program, &plan).expect("the steps fit");
                 assert_eq!(&again.trace, trace, "{model}");

@@ -130,10 +130,35 @@ pub struct Header {
     pub ended: [AtomicU64; 16],
     /// Exit statuses, where they ended by exit.
     pub statuses: [AtomicU64; 256],
+    /// What the processes of an exploration share.
+    pub exploring: Exploring,
     /// Findings and outputs that were met, with their counts.
     pub table: Table,
     /// Which reads read from which stores.
     pub coverage: Coverage,
+}
+
+/// An exploration on several cores: a worker and its forked children, each with a part of what is left to explore.
+#[repr(C)]
+pub struct Exploring {
+    /// 1 while one of them writes to the table or the log.
+    pub lock: AtomicU32,
+    /// How many of them explore.
+    pub workers: AtomicU32,
+    /// 1 when all are to stop.
+    pub stop: AtomicU32,
+    /// 1 if something was left out.
+    pub cut: AtomicU32,
+    /// 1 if one of them has learnt something with which all has to start over.
+    pub again: AtomicU32,
+    /// 1 if there was ever more than one of them.
+    pub forked: AtomicU32,
+    /// Executions that were completed.
+    pub executions: AtomicU64,
+    /// Executions that were cut off.
+    pub blocked: AtomicU64,
+    /// How many executions have been given a number.
+    pub numbers: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

@@ -86,8 +86,10 @@ pub enum Record {
         execution: u64,
         /// Its digest.
         digest: u64,
+        /// The seed of the execution.
+        seed: u64,
         /// How its answers were drawn.
-        drawn: (u64, Sampling),
+        sampling: Sampling,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
     Note {
@@ -120,6 +122,9 @@ pub struct Report {
     /// Or, from an exploration, the steps of its execution graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<GraphStep>,
+    /// Memory whose plain accesses are among these steps: addresses of eight bytes each, and which of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<(u64, u8)>,
     /// What the execution had printed.
     pub stdout: String,
     /// The same for stderr.

@@ -107,11 +107,22 @@ pub enum Answers {
         sampling: Sampling,
     },
     /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
-    Explore,
+    Explore {
+        /// On how many cores.
+        jobs: u32,
+        /// Until when at the latest, in nanoseconds of the system's monotonic clock.
+        deadline: Option<u64>,
+        /// How long one execution may take, in nanoseconds.
+        timeout: u64,
+        /// How many different findings are enough.
+        findings: u64,
+    },
     /// The execution graph that these steps describe, once.
     Graph {
         /// The steps.
         steps: Vec<GraphStep>,
+        /// Memory whose plain accesses are among them: addresses of eight bytes each, and which of these.
+        shared: Vec<(u64, u8)>,
     },
     /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
     /// greatest number of executions.

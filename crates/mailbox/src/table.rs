@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOTS: usize = 8192;
 
-/// One fingerprint. Writers are the worker and its forked children, never two at once.
+/// One fingerprint. Writers are the worker and its forked children, never two at once: see [`Exploring::lock`](crate::Exploring::lock).
 #[repr(C)]
 pub struct Slot {
     /// The fingerprint; 0 if free.
@@ -47,6 +47,11 @@ impl Table {
             }
         }
         None
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.slots.iter().for_each(|slot| slot.fingerprint.store(0, Ordering::Release));
     }
 
     /// The fingerprints that were met.

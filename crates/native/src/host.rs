@@ -98,9 +98,6 @@ pub struct Found {
     pub report: Report,
 }
 
-/// How the answers of an execution were drawn: its seed, and in which way.
-type Drawn = (u64, Sampling);
-
 /// What a campaign has given.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -132,10 +129,12 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// Were executions run in child processes?
     pub forked: bool,
+    /// Did several processes share the work of an exploration?
+    pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
     pub beyond: Option<Beyond>,
     /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
-    pub digests: BTreeMap<u64, (u64, Drawn)>,
+    pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
     /// Of a collection of outcomes: those of atomic operations.
@@ -153,6 +152,17 @@ pub struct Collected {
     pub executions: u64,
     /// Why there may be others, if there may.
     pub problem: Option<String>,
+}
+
+/// A digest of the trace of an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Digest {
+    /// Equal for equal traces.
+    pub digest: u64,
+    /// The seed of the execution.
+    pub seed: u64,
+    /// How its answers were drawn.
+    pub sampling: Sampling,
 }
 
 /// What came of an exploration.
@@ -196,27 +206,26 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let random = matches!(campaign.request.answers, Answers::Random { .. });
     // A trace of a very long execution would not fit.
     let long = campaign.request.max_steps > LONGEST_COMPARED;
-    if !campaign.checked || !random || long || restart == Restart::Fork || count < 2 {
+    if !campaign.checked || !random || long || count < 2 {
         return run_once(campaign, &library, start);
     }
     let mut campaign = campaign.clone();
-    campaign.request.digests = vec![first + count / 2, first + count - 1];
+    // One of the first, because few may be run; the one with the most before it; one in between.
+    campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
+    if restart == Restart::Fork {
+        // Nothing to compare; but whatever is kept of those executions is kept in any case.
+        return Ok(results);
+    }
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
         // What other workers have done since is a matter of chance.
         let last = found.first_execution;
         results.digests.retain(|execution, _| *execution <= last);
     }
-    let mut difference = None;
-    for (execution, (digest, drawn)) in &results.digests {
-        if fresh_digest(&campaign, &library, *execution, *drawn)?.is_some_and(|fresh| fresh != *digest) {
-            difference = Some((*execution, *drawn));
-            break;
-        }
-    }
-    let Some((execution, drawn)) = difference else { return Ok(results) };
+    let Some(execution) = first_difference(&campaign, &library, &results.digests)? else { return Ok(results) };
     // The same again in two fresh processes: does the program itself not do the same twice?
-    let fresh = || fresh_digest(&campaign, &library, execution, drawn);
+    let alone = &results.digests[&execution];
+    let fresh = || fresh_digest(&campaign, &library, execution, alone);
     let again = [fresh()?, fresh()?];
     let number = execution + 1;
     if again[0] != again[1] {
@@ -238,25 +247,36 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     Ok(results)
 }
 
-/// The digest of an execution's trace, from a fresh process.
-fn fresh_digest(
+/// The first execution whose trace is another one in a fresh process.
+fn first_difference(
     campaign: &Campaign,
     library: &Library,
-    execution: u64,
-    (seed, sampling): Drawn,
+    digests: &BTreeMap<u64, Digest>,
 ) -> io::Result<Option<u64>> {
+    for (execution, digest) in digests {
+        // One that ends in another way than before may leave none: a limit of time.
+        if fresh_digest(campaign, library, *execution, digest)?.is_some_and(|fresh| fresh != digest.digest) {
+            return Ok(Some(*execution));
+        }
+    }
+    Ok(None)
+}
+
+/// The digest of the trace of that execution in a fresh process.
+fn fresh_digest(campaign: &Campaign, library: &Library, execution: u64, digest: &Digest) -> io::Result<Option<u64>> {
     let mut campaign = campaign.clone();
-    campaign.request.answers = Answers::Drawn { seed, sampling };
-    campaign.request.digests = vec![execution];
     campaign.request.restart = Restart::Fork;
-    campaign.request.only_digests = true;
     campaign.request.stop_at_first = false;
     campaign.progress = Arc::default();
-    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|(digest, _)| *digest))
+    campaign.request.digests = vec![execution];
+    campaign.request.answers = Answers::Drawn { seed: digest.seed, sampling: digest.sampling };
+    Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|fresh| fresh.digest))
 }
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
-    let jobs = campaign.jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    // An exploration shares its work out by itself.
+    let jobs = if let Answers::Explore { .. } = campaign.request.answers { 1 } else { campaign.jobs };
+    let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
     let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
@@ -328,6 +348,15 @@ pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
     Ok(collected)
 }
 
+/// The system's monotonic clock so long from now, in nanoseconds, as the runtime reads it too.
+pub fn monotonic_after(time: Duration) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a variable that lives long enough.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
+    now.saturating_add(time).as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
 /// A directory in which the runtime has the name under which programs look for it.
 pub(crate) struct Library(tempfile::TempDir);
 
@@ -353,14 +382,20 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
         }
         let mut worker = start(campaign, library, &mailbox)?;
         let status = watch(&mut worker, &mailbox, campaign)?;
-        if let state::SPOILT | state::MOVED = mailbox.header().state.load(Ordering::Acquire) {
-            // Nobody knows which of its executions were right, or what steered the last of them is lost with it: all of them again.
-            results.beyond = results.beyond.or(mailbox.beyond());
+        let state = mailbox.header().state.load(Ordering::Acquire);
+        let lost = restart == Restart::Auto
+            && state == state::RUNNING
+            && matches!(campaign.request.answers, Answers::Random { .. });
+        if lost || matches!(state, state::MOVED | state::SPOILT) {
+            // Executions depend on those before them in their block, and nobody knows which of those in place were right: all of them again.
+            let execution = mailbox.header().current.load(Ordering::Acquire);
+            let died = || Beyond { execution, deed: "ended outside of Fencepost's control".to_owned(), stack: None };
+            results.beyond = results.beyond.or(mailbox.beyond()).or_else(|| lost.then(died));
             restart = Restart::Fork;
             continue;
         }
         mailbox.collect(&mut results);
-        match mailbox.header().state.load(Ordering::Acquire) {
+        match state {
             state::DONE => break,
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
@@ -368,7 +403,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 if campaign.request.stop_at_first {
                     break;
                 }
-                if let Answers::Explore | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
+                if let Answers::Explore { .. } | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }
@@ -470,7 +505,8 @@ struct Seen {
 impl Seen {
     fn update(&mut self, mailbox: &Mailbox, progress: &Progress) {
         let done = mailbox.header().done.load(Ordering::Relaxed);
-        progress.executions.fetch_add(done - self.executions, Ordering::Relaxed);
+        // An exploration that starts over counts anew.
+        progress.executions.fetch_add(done.saturating_sub(self.executions), Ordering::Relaxed);
         self.executions = done;
         let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
         if used > self.log {
@@ -499,6 +535,7 @@ impl Results {
             choices: Vec::new(),
             drawn: None,
             steps: Vec::new(),
+            shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
             spots: Vec::new(),
@@ -556,6 +593,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.digests.extend(other.digests);
     // The first deed counts: which workers met others is a matter of how the work was shared out.
     into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);
+    into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
@@ -592,7 +630,7 @@ impl Mailbox {
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map, fresh: request.only_digests })
+        Ok(Mailbox { file, map, fresh: matches!(request.answers, Answers::Drawn { .. }) })
     }
 
     /// What has been seen so far steers the worker after one that died, too.
@@ -635,6 +673,7 @@ impl Mailbox {
             }
         }
         part.pairs.extend(header.coverage.pairs());
+        part.shared_out = header.exploring.forked.load(Ordering::Acquire) != 0;
         let counts: BTreeMap<u64, (u64, u64)> = header
             .table
             .slots()
@@ -656,9 +695,9 @@ impl Mailbox {
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
-                Ok(Record::Digest { execution, digest, drawn }) => {
+                Ok(Record::Digest { execution, digest, seed, sampling }) => {
                     if self.fresh || !part.forked {
-                        part.digests.insert(execution, (digest, drawn));
+                        part.digests.insert(execution, Digest { digest, seed, sampling });
                     }
                 }
                 Ok(Record::Note { text }) => part.notes.push(text),

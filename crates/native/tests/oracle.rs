@@ -23,6 +23,7 @@
 //!
 //! The executions are the same each time (the seed is fixed), so that a test which passes does not fail by chance.
 
+use fencepost_mailbox::Answers;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
 use fencepost_native::host::{Campaign, Results, run_campaign};
@@ -78,6 +79,8 @@ struct Test {
     locations: Vec<(String, String, i64)>,
     threads: Vec<Thread>,
     models: Vec<(Model, Expected)>,
+    /// How many consistent execution graphs there are.
+    graphs: Vec<(Model, u64)>,
 }
 
 /// A thread of a test: the text between its braces, and its parameters as type and name.
@@ -107,8 +110,11 @@ impl Test {
             Some((model, Expected::States { all, reachable }))
         });
         let models = models.collect();
+        let graphs = Model::ALL.into_iter();
+        let graphs = graphs.filter_map(|model| Some((model, json["models"].get(model.name())?["graphs"].as_u64()?)));
+        let graphs = graphs.collect();
         let vars = json["vars"].as_array().expect("a list").iter().map(text).collect();
-        Test { family, name: text(&json["name"]), vars, locations, threads, models }
+        Test { family, name: text(&json["name"]), vars, locations, threads, models, graphs }
     }
 
     /// Is this one of the small ones of which all states are demanded?
@@ -368,6 +374,7 @@ fn with_plain_ints(test: &Test) -> Option<Test> {
         locations: test.locations.iter().map(|(name, _, value)| (name.clone(), "int".to_owned(), *value)).collect(),
         threads,
         models: test.models.iter().filter(|(model, _)| model.is_hardware()).cloned().collect(),
+        graphs: test.graphs.clone(),
     })
 }
 
@@ -490,6 +497,36 @@ impl<'a> Unit<'a> {
             }
         }
         comparison
+    }
+
+    /// Explores a test of this unit: as many executions as the oracle has graphs, with exactly its states.
+    fn explore(&self, number: usize, model: Model) -> Result<(), String> {
+        let test = self.tests[number];
+        let mut campaign = Campaign::new(&self.program, &self.runtime, model, u64::MAX);
+        campaign.arguments = vec![number.to_string()];
+        campaign.request.keep_outputs = true;
+        let timeout = campaign.timeout.as_nanos() as u64;
+        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
+        let results = run_campaign(&campaign).map_err(|error| error.to_string())?;
+        let Some((_, Expected::States { all, .. })) = test.models.iter().find(|m| m.0 == model) else {
+            let raced = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);
+            return if raced { Ok(()) } else { Err("no data race".to_owned()) };
+        };
+        let graphs = test.graphs.iter().find(|g| g.0 == model).expect("the oracle has counted").1;
+        let explored = results.explored.map(|e| (e.complete, e.executions));
+        if explored != Some((true, graphs)) {
+            return Err(format!("{explored:?} of {graphs} graphs; {:?}", results.notes));
+        }
+        let state = |text: &String| -> State {
+            text.split_whitespace().map(|number| number.parse().expect("a program prints numbers")).collect()
+        };
+        let states: BTreeSet<State> = results.outputs.keys().map(state).collect();
+        if states != *all || !results.found.is_empty() {
+            let outside: Vec<_> = states.difference(all).take(3).collect();
+            let missing: Vec<_> = all.difference(&states).take(3).collect();
+            return Err(format!("outside {outside:?}, missing {missing:?}; {} findings", results.found.len()));
+        }
+        Ok(())
     }
 
     fn run(&self, number: usize, model: Model, first: u64, count: u64) -> std::io::Result<Results> {
@@ -718,6 +755,56 @@ fn plain_ints_show_the_states_of_hardware() {
     let unit = Unit::compile(Language::C, &tests.iter().collect::<Vec<_>>(), directory.path(), "plain");
     let effort = |_: &Test| Effort { least: SOME, most: ENOUGH };
     compare_all("plain C", &[unit], &Model::ALL, effort, Demand::Shapes);
+}
+
+/// Explores all tests of the units under all of these models that the oracle knows.
+fn explore_all(title: &str, units: &[Unit], models: &[Model]) {
+    let start = Instant::now();
+    let mut work = Vec::new();
+    for unit in units {
+        for (number, test) in unit.tests.iter().enumerate() {
+            work.extend(test.models.iter().map(|m| m.0).filter(|m| models.contains(m)).map(|m| (unit, number, m)));
+        }
+    }
+    let failures = Mutex::new(Vec::new());
+    on_all_cores(work.len(), |item| {
+        let (unit, number, model) = work[item];
+        if let Err(wrong) = unit.explore(number, model) {
+            failures.lock().expect("not poisoned").push(format!("{} {model}: {wrong}", unit.tests[number].name));
+        }
+    });
+    println!("{title}: {} explorations in {:.1} s", work.len(), start.elapsed().as_secs_f64());
+    let failures = failures.into_inner().expect("not poisoned");
+    assert!(failures.is_empty(), "{} explorations are wrong:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The models that are explored by axioms.
+const EXPLORED: [Model; 4] = [Model::Sc, Model::Tso, Model::Pso, Model::C11];
+
+/// With plain ints too, exploration gives exactly the oracle's graphs and states.
+#[test]
+fn plain_ints_are_explored_exactly() {
+    let corpus = corpus();
+    let tests = corpus.iter().enumerate().filter(|(i, test)| full() || test.is_shape() || i % (3 * SAMPLE) == 0);
+    let tests: Vec<Test> = tests.filter_map(|(_, test)| with_plain_ints(test)).collect();
+    assert!(tests.len() >= 20, "only {} tests can be written so", tests.len());
+    let directory = tempfile::tempdir().expect("a directory");
+    let pieces: Vec<Vec<&Test>> = tests.chunks(PER_UNIT).map(|tests| tests.iter().collect()).collect();
+    let unit = |i: usize| Unit::compile(Language::C, &pieces[i], directory.path(), &format!("plain{i}"));
+    let units: Vec<Unit> = (0..pieces.len()).map(unit).collect();
+    explore_all("plain C", &units, &EXPLORED);
+}
+
+/// And with atomics, of all orders.
+#[test]
+fn atomics_are_explored_exactly() {
+    let corpus = corpus();
+    let chosen = corpus.iter().enumerate().filter(|(i, _)| full() || i % (5 * SAMPLE) == 3);
+    let chosen: Vec<&Test> = chosen.map(|(_, test)| test).collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let compile = |(i, tests)| Unit::compile(Language::C, tests, directory.path(), &format!("atomic{i}"));
+    let units: Vec<Unit> = chosen.chunks(PER_UNIT).enumerate().map(compile).collect();
+    explore_all("C", &units, &EXPLORED);
 }
 
 /// Of executions under another model the comparison says that they are wrong, or that something is missing.

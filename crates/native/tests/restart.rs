@@ -5,7 +5,7 @@ mod programs;
 
 use fencepost_mailbox::{Answers, Record, Restart};
 use fencepost_native::host::{Campaign, Results};
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{FindingKind, Model, Sampling};
 use programs::{campaign, compile_from, run, runtime};
 
 /// What `deeds.c` can do to its process, and what it is said to have done where a restart in place does not undo it.
@@ -120,17 +120,14 @@ fn a_program_that_depends_on_chance_is_noticed() {
     assert!(results.warnings.iter().any(|w| w.contains("not the same twice")), "{:?}", results.warnings);
 }
 
-/// The trace of one execution, from a fresh process or in the middle of others.
+/// The trace of one execution, from a process of its own or after others in the same.
 fn trace(campaign: &Campaign, execution: u64, restart: Restart) -> Record {
     let mut campaign = campaign.clone();
     campaign.checked = false;
     campaign.request.keep_traces = true;
     campaign.request.restart = restart;
-    if restart == Restart::Fork {
-        (campaign.request.first, campaign.request.count) = (execution, 1);
-    } else {
-        campaign.request.count = execution + 1;
-    }
+    // Those before it have their say in how its answers are drawn; by fork each has a process of its own.
+    campaign.request.count = execution + 1;
     run(&campaign).traces.pop().expect("it leaves a trace")
 }
 
@@ -196,7 +193,7 @@ fn features_of_cxx_replay() {
         for model in [Model::C11, Model::Pso] {
             for seed in [3, 5] {
                 let mut campaign = campaign("cxx.cpp", &[feature], model, 1);
-                campaign.request.answers = Answers::Random { seed, sampling: fencepost_trace::Sampling::default() };
+                campaign.request.answers = Answers::Random { seed, sampling: Sampling::default() };
                 campaign.request.keep_traces = true;
                 let Some(Record::Trace { trace, places, .. }) = run(&campaign).traces.pop() else { panic!("a trace") };
                 campaign.request.answers = Answers::Follow { choices: trace.choices.clone() };

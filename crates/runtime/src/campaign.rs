@@ -181,7 +181,7 @@ extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
-    if let Answers::Explore | Answers::Graph { .. } = request.answers {
+    if let Answers::Explore { .. } | Answers::Graph { .. } = request.answers {
         explore::run(&request);
         results::set_state(state::DONE);
         sys::exit(0)
@@ -202,9 +202,6 @@ extern "C" fn run() -> ! {
         sys::exit(0)
     }
     for execution in request.first..request.first + request.count {
-        if request.only_digests && !request.digests.contains(&execution) {
-            continue;
-        }
         results::begin(execution);
         restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
@@ -228,7 +225,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
-        Answers::Explore | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
+        Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.
         Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
@@ -241,7 +238,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     // A hunt looks at the trace of every execution.
     let hunting = matches!(request.answers, Answers::Hunt(_));
-    control::set_recording(hunting || request.keep_traces || request.digests.contains(&execution));
+    control::record(hunting || request.keep_traces || request.digests.contains(&execution));
     control::begin(answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
@@ -275,10 +272,10 @@ pub fn restart_exploring(first: bool) {
     hooks::begin();
     fibers::all().begin(campaign().top, campaign().base, run_main);
     details::begin();
-    exact::reset(true);
+    exact::reset(explore::is_language());
     // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
     control::started();
-    global::set_running(mode::EXACT);
+    global::set_running(mode::EXPLORED);
 }
 
 fn in_place(execution: u64, request: &Request) -> bool {

@@ -3,10 +3,11 @@
 //! It is simulated: nobody waits for it. It moves when every thread waits, to the moment when the first of those that wait for a time may
 //! go on; and a little whenever the program looks at it, a little more each time, so that a loop which waits for a time to come ends.
 
-use crate::{fibers, global::Global};
+use crate::{explore, fibers, global::Global};
 use fencepost_trace::ThreadId;
 
-struct Clock {
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Clock {
     /// Nanoseconds since the beginning of the execution.
     now: u64,
     looks: u64,
@@ -21,6 +22,17 @@ const UPTIME: u64 = 100_000;
 
 pub const SECOND: u64 = 1_000_000_000;
 
+/// The clock that the running thread looks at. Under exploration each has its own, so that what it shows does not depend on who ran before.
+fn clock() -> &'static mut Clock {
+    if explore::is_on() { &mut fibers::me().clock } else { CLOCK.get() }
+}
+
+/// It is this late at least, for the running thread.
+pub fn put_forward(time: u64) {
+    let clock = clock();
+    clock.now = clock.now.max(time);
+}
+
 /// A new execution.
 pub fn reset() {
     *CLOCK.get() = Clock { now: 0, looks: 0 };
@@ -28,12 +40,12 @@ pub fn reset() {
 
 /// Nanoseconds since the beginning of the execution.
 pub fn now() -> u64 {
-    CLOCK.get().now
+    clock().now
 }
 
 /// The reading of a clock of this name, in nanoseconds. The program looks, so time passes.
 pub fn read(name: i32) -> u64 {
-    let clock = CLOCK.get();
+    let clock = clock();
     clock.looks += 1;
     clock.now += 1_000 * clock.looks.min(1_000);
     epoch(name) + clock.now

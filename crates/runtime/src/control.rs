@@ -2,7 +2,7 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, stall, view};
+use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view};
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_mailbox::{Pruning, Request};
@@ -174,6 +174,7 @@ pub fn begin_exploring() {
     control.recent.clear();
     hooks::access::calm();
     view::reset();
+    shared::reset();
 }
 
 /// Tells the race detector the time of the running thread.
@@ -197,6 +198,8 @@ pub fn perform(op: Op) -> Reply {
 fn tell() {
     if global::kind() == mode::HARDWARE {
         view::settle();
+    } else if explore::is_on() {
+        shared::settle();
     } else {
         tell_writes();
         // What it has done in code without instrumentation comes before what it does now.
@@ -461,15 +464,15 @@ pub fn set_memory(at: Location, value: Value) {
 
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    if explore::is_on() {
+        return shared::atomic(access, at, value);
+    }
     tell_writes();
     if control().is_opaque {
         notice_all();
         remember(at.address);
     }
     notice(at);
-    if explore::is_on() && !control().atomics.contains_key(&at.address) {
-        explore::first_access(at, memory(at));
-    }
     let reply = step(Op::Access(access));
     if let Some(value) = value(reply) {
         set_memory(at, value);
@@ -603,14 +606,14 @@ pub fn event_count() -> Option<u32> {
     (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
-/// How the answers of this execution are drawn, if they are.
-pub fn how_drawn() -> Option<(u64, Sampling)> {
-    control().drawn
+/// Are the events of the next execution kept for its trace?
+pub fn record(on: bool) {
+    each!(&mut control().engine, e => e.set_recording(on));
 }
 
-/// Keeps all of the next execution for its trace, or not.
-pub fn set_recording(recording: bool) {
-    each!(&mut control().engine, e => e.set_recording(recording));
+/// How the answers of this execution are drawn, if they are.
+pub fn plan() -> Option<(u64, Sampling)> {
+    control().drawn
 }
 
 /// Of an execution with more answers than are kept: how they were drawn.
@@ -628,9 +631,4 @@ pub fn steps() -> u64 {
 pub fn trace() -> Trace {
     let describe = |label: u32| fencepost_trace::Label { line: label, ..fencepost_trace::Label::default() };
     each!(&control().engine, e => e.trace(describe))
-}
-
-/// How many threads wait in a set with this value.
-pub fn waiting(value: Value) -> usize {
-    each!(&control().engine, e => e.waiting(value))
 }

@@ -1,7 +1,7 @@
 //! How executions end, and how the process does.
 
 use crate::global::{self, Global};
-use crate::{campaign, fibers, hooks, results, sys};
+use crate::{campaign, explore, fibers, hooks, results, sys};
 use fencepost_mailbox::{End, state};
 use fencepost_trace::ThreadId;
 
@@ -97,7 +97,7 @@ static STACK: Global<[u8; 64 << 10]> = Global::new([0; 64 << 10]);
 
 const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
 /// The host sends this one when an execution takes too long.
-const LATE: i32 = libc::SIGXCPU;
+pub const LATE: i32 = libc::SIGXCPU;
 
 /// Gives the kernel the stack for handlers.
 pub fn provide_stack() {
@@ -135,6 +135,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
     }
     match signal {
+        LATE if !explore::is_late() => {}
         LATE => finish(Verdict::Timeout),
         libc::SIGABRT => finish(Verdict::Abort("SIGABRT".to_owned())),
         _ => {

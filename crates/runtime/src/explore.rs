@@ -1,54 +1,73 @@
 //! Every execution graph of the program, each exactly once.
 //!
 //! The exploration runs on the campaign's stack and sees the program as it sees any other: it resumes a thread with a reply, and the
-//! thread comes back with its next operation. Atomics and synchronisation are its events; plain accesses go to memory and to the race
-//! detector, whose clocks come from the graph.
+//! thread comes back with its next operation. Atomics and synchronisation are its events, and plain accesses to memory that turns out to be
+//! shared without synchronisation (see [`shared`]); other plain accesses go to memory and to the race detector, whose clocks come from
+//! the graph.
 //!
 //! What makes this sound, and where it ends:
 //!
 //! - An execution is cut and run again all the time, so that each thread must do the same when it reads the same: the heap gives
 //!   addresses by thread, and plain memory is put back. A program that does otherwise is reported as not deterministic.
-//! - The initial value of an atomic is what memory holds at its first access. If that differs between executions, because the
-//!   atomic lies in memory that was used for something else before, the exploration says that it is not complete.
+//! - The initial value of a place is what memory holds at its first event. If that differs between executions although all
+//!   accesses are events, the exploration says that it is not complete.
 //! - A thread that waits in a loop is recognised by its registers and its stack, and by having written nothing: see [`digest`].
-//! - Under sc, tso and pso plain accesses are no events either. That is right while they do not race; if they do, the
-//!   exploration says that it is not complete.
-//! - Waits with a timeout are not explored: the exploration says that it is not complete.
+//! - Time is a choice: a wait with a timeout ends either by what it waits for or by its time, wherever both are possible. So it
+//!   is an attempt that does not wait, which may come at any time. Each thread has a clock of its own, which such an end puts forward.
+//! - Under a hardware model a block that is freed while nothing orders another thread's access before that: the order of the two is not explored, and
+//!   the exploration says that it is not complete.
+//!
+//! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are in memory that they share.
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, modules, results, stall};
+use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
-use fencepost_mailbox::{Answers, Record, Request};
+use fencepost_mailbox::{Answers, Exploring, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    Failure, GraphStep, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
+    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
 };
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// An exploration under way.
 struct State {
     request: Request,
     clocks: Vec<VectorClock>,
-    /// The initial values that the exploration believes in.
-    initial: FxHashMap<Location, Value>,
     /// Why it is not complete, if it is not.
     incomplete: Option<String>,
+    /// How often the program was run since this process began, or all started over.
     runs: u64,
+    /// How often when somebody last looked whether it still does.
+    seen: u64,
     /// How the execution at hand ended, if the program ended it.
     verdict: Option<Verdict>,
     /// The graph of the execution at hand, if somebody wants it.
     steps: Vec<GraphStep>,
     trace: Option<Trace>,
-    /// Plain accesses raced in the execution at hand.
-    raced: bool,
+    /// A block is being freed.
+    freeing: bool,
+    /// The last execution was abandoned, and what it printed is still there.
+    open: bool,
+    /// Processes that share the work.
+    children: Vec<i32>,
+    /// This process is one of those.
+    is_child: bool,
+    /// At how many runs the process forks at the earliest.
+    next_fork: u64,
 }
 
 static STATE: Global<Option<State>> = Global::new(None);
 
 fn state() -> &'static mut State {
     STATE.get().as_mut().expect("internal error: no exploration")
+}
+
+/// Does it explore c11, where plain accesses are no events but may race?
+pub fn is_language() -> bool {
+    is_on() && state().request.model == Model::C11
 }
 
 /// Is an exploration under way?
@@ -70,17 +89,58 @@ pub fn clock(thread: ThreadId) -> &'static VectorClock {
 pub fn ask(op: Op) -> Reply {
     let me = fibers::me();
     if me.deadline.is_some() {
-        unsupported("a wait with a timeout is not explored");
+        unsupported("a wait for a thread's end with a timeout is not explored");
     }
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
+    if op == Op::Yield {
+        yields();
+    } else {
+        me.yielded = 0;
+        shared::look_away();
+    }
     me.asked = Some(op);
     fibers::go_back();
     debugger::visited();
     let me = fibers::me();
     global::set_caller(me.pc, me.sp);
+    global::set_caller_registers(me.registers);
     me.reply
+}
+
+/// The running thread gives way. If it does so in the same state again and again, it waits for something.
+fn yields() {
+    let Some(now) = digest(fibers::current()) else { return };
+    shared::compare(now);
+    let me = fibers::me();
+    if me.yielded == now && !shared::is_watching() {
+        shared::watch(now);
+    }
+    me.yielded = now;
+}
+
+/// The running thread has made many plain accesses since its last event, and is about to make this one.
+pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
+    if shared::has_more() {
+        // All starts over, and what this execution reads may be nonsense.
+        ending::finish(Verdict::Redundant);
+    }
+    let me = fibers::me();
+    me.pc = pc;
+    me.sp = global::caller_sp();
+    me.registers = global::caller_registers();
+    let now = digest(fibers::current());
+    if !shared::is_watching() {
+        shared::watch(now.unwrap_or(0));
+    } else if let Some(now) = now {
+        shared::compare(now);
+    }
+    if !shared::see(address, size, write) {
+        hooks::access::calm();
+        global::set_caller(pc, global::caller_sp());
+        control::perform(Op::Yield);
+    }
 }
 
 /// The running thread makes a plain write.
@@ -95,66 +155,251 @@ pub fn wrote(address: usize) {
     }
 }
 
-/// The first access to an atomic in this execution finds this in memory.
-pub fn first_access(at: Location, found: Value) {
-    if state().initial.get(&at).is_some_and(|known| *known != found) {
-        unsupported("an atomic starts with another value in another execution");
+/// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are shared, and to be explored.
+pub fn takes(address: usize, bytes: u8) -> bool {
+    if !is_on() || state().request.model == Model::C11 {
+        return false;
+    }
+    if state().freeing {
+        unsupported("a block is freed with nothing to order that after another thread's access: this is not explored");
+    } else {
+        shared::add(address & !7, bytes);
+    }
+    true
+}
+
+/// The race detector forgets an access to these of the eight bytes at `address`: races with it may be missed.
+pub fn lost(address: usize, bytes: u8) {
+    if is_on() && state().request.model != Model::C11 {
+        shared::add(address & !7, bytes);
     }
 }
 
-/// Under a hardware model a race is no finding, but plain accesses are no events either: what is explored is then not all there is.
-pub fn ignores_race() -> bool {
-    let hardware = is_on() && state().request.model != Model::C11;
-    if hardware {
-        state().raced = true;
+/// The running thread begins or ends to free a block.
+pub fn freeing(on: bool) {
+    if is_on() {
+        state().freeing = on;
     }
-    hardware
 }
 
-/// Something that keeps the exploration from being complete.
+/// The exploration is not complete.
 pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
+
+fn exploring() -> &'static Exploring {
+    &results::header().unwrap_or_else(|| ending::internal("an exploration without a mailbox")).exploring
+}
+
+/// How many runs there are before the process forks, so that short explorations are one worker's; and how many between two forks.
+const RUNS_ALONE: u64 = 2_000;
+const RUNS_BETWEEN: u64 = 100;
 
 /// Explores the program.
 pub fn run(request: &Request) {
     *STATE.get() = Some(State {
         request: request.clone(),
         clocks: Vec::new(),
-        initial: FxHashMap::default(),
         incomplete: None,
         runs: 0,
+        seen: 0,
         verdict: None,
         steps: Vec::new(),
         trace: None,
-        raced: false,
+        freeing: false,
+        open: false,
+        children: Vec::new(),
+        is_child: false,
+        next_fork: RUNS_ALONE,
     });
-    if let Answers::Graph { steps } = &request.answers {
-        replay(request, steps);
-        *STATE.get() = None;
-        return;
-    }
-    let options = Options {
-        max_events: request.max_steps as usize,
-        spurious_failures: false,
-        races: Races::Ignore,
-        ..Options::new(request.model)
-    };
-    let explored =
-        Explorer::new(Program { over: false }, options).and_then(|mut explorer| explorer.explore(Report::default));
-    match explored {
-        Ok(report) => {
-            let why = state().incomplete.take();
-            why.iter().for_each(|why| results::note(why));
-            let complete = !report.cut && why.is_none();
-            results::log(&Record::Explored { complete, executions: report.executions, blocked: report.blocked });
+    match &request.answers {
+        Answers::Graph { steps, shared: events } => {
+            shared::begin(events);
+            replay(request, steps);
         }
-        Err(error) => {
-            results::note(&error.to_string());
-            results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
+        Answers::Explore { jobs, .. } => {
+            shared::begin(&[]);
+            let mut jobs = *jobs;
+            while !pass(request, jobs) {
+                // What a child has learnt is lost with it: one worker will learn it again.
+                if exploring().again.load(Relaxed) != 0 {
+                    jobs = 1;
+                }
+                shared::take_more();
+            }
         }
+        _ => ending::internal("a request that is no exploration"),
     }
     *STATE.get() = None;
+}
+
+/// Explores all, unless something shows up with which it has to start over: then it says so.
+fn pass(request: &Request, jobs: u32) -> bool {
+    let max_events = request.max_steps as usize;
+    let options = Options { max_events, spurious_failures: false, races: Races::Ignore, ..Options::new(request.model) };
+    let explored = Explorer::new(Program { over: false }, options)
+        .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
+    if !shared::has_more()
+        && let Err(error) = &explored
+    {
+        unsupported(&error.to_string());
+    }
+    if state().is_child {
+        if shared::has_more() {
+            exploring().again.store(1, Relaxed);
+        }
+        leave();
+    }
+    if shared::has_more() {
+        exploring().stop.store(1, Relaxed);
+    }
+    join_children();
+    if shared::has_more() || exploring().again.load(Relaxed) != 0 {
+        return false;
+    }
+    let why = state().incomplete.take();
+    why.iter().for_each(|why| results::note(why));
+    let exploring = exploring();
+    let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
+    let (executions, blocked) = (exploring.executions.load(Relaxed), exploring.blocked.load(Relaxed));
+    results::log(&Record::Explored { complete, executions, blocked });
+    true
+}
+
+/// The exploration begins, perhaps not for the first time.
+fn start_over() -> Report {
+    let exploring = exploring();
+    if state().is_child {
+        exploring.again.store(1, Relaxed);
+        leave();
+    }
+    exploring.stop.store(1, Relaxed);
+    join_children();
+    for flag in [&exploring.lock, &exploring.stop, &exploring.cut, &exploring.again] {
+        flag.store(0, Relaxed);
+    }
+    for count in [&exploring.executions, &exploring.blocked, &exploring.numbers] {
+        count.store(0, Relaxed);
+    }
+    exploring.workers.store(1, Relaxed);
+    results::forget();
+    let state = state();
+    state.incomplete = None;
+    state.next_fork = state.runs + RUNS_ALONE;
+    Report
+}
+
+/// After every run: is it time to stop, or to share the work?
+fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
+    let (exploring, state) = (exploring(), state());
+    if exploring.stop.load(Relaxed) != 0 {
+        return Flow::Break(());
+    }
+    if shared::has_more() {
+        exploring.stop.store(1, Relaxed);
+        return Flow::Break(());
+    }
+    if let Answers::Explore { deadline: Some(deadline), .. } = state.request.answers
+        && state.runs.is_multiple_of(16)
+        && sys::monotonic() >= deadline
+    {
+        return stop("the limit of time was reached");
+    }
+    if jobs > 1
+        && state.runs >= state.next_fork
+        && exploring.workers.load(Relaxed) < jobs
+        && explorer.alternatives() > 1
+    {
+        fork(explorer, jobs);
+    }
+    Flow::Continue(())
+}
+
+/// Stops all, and says why.
+fn stop(why: &str) -> Flow {
+    unsupported(why);
+    exploring().stop.store(1, Relaxed);
+    Flow::Break(())
+}
+
+/// Gives half of what is left to a new process.
+fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
+    let workers = &exploring().workers;
+    let Answers::Explore { timeout, .. } = state().request.answers else { return };
+    if workers.fetch_add(1, Relaxed) >= jobs {
+        workers.fetch_sub(1, Relaxed);
+        return;
+    }
+    state().next_fork = state().runs + RUNS_BETWEEN;
+    match sys::fork() {
+        0 => {
+            sys::die_with_parent();
+            results::separate_output();
+            let state = state();
+            state.children.clear();
+            state.is_child = true;
+            explorer.halve(false);
+            sys::signal_every(ending::LATE, timeout);
+        }
+        child if child > 0 => {
+            if state().children.is_empty() && !state().is_child {
+                // The host sees that somebody goes on, no longer who does.
+                sys::signal_every(ending::LATE, timeout);
+            }
+            state().children.push(child as i32);
+            exploring().forked.store(1, Relaxed);
+            explorer.halve(true);
+        }
+        _ => {
+            // The system gives no more processes: then this one does it.
+            workers.fetch_sub(1, Relaxed);
+            state().next_fork = u64::MAX;
+        }
+    }
+}
+
+/// The clock says that so much time has passed as one execution may take. Was it one?
+pub fn is_late() -> bool {
+    let Some(state) = STATE.get() else { return true };
+    let shares = state.is_child || !state.children.is_empty();
+    let late = !shares || state.runs == state.seen;
+    state.seen = state.runs;
+    late
+}
+
+/// Waits for the processes that share the work.
+fn join_children() {
+    let workers = &exploring().workers;
+    workers.fetch_sub(1, Relaxed);
+    for child in std::mem::take(&mut state().children) {
+        if sys::wait_for(child) != 0 {
+            unsupported("a process of the exploration has died, and what it had to explore is lost");
+            workers.fetch_sub(1, Relaxed);
+        }
+    }
+    workers.fetch_add(1, Relaxed);
+}
+
+/// A process that shares the work has done its part.
+fn leave() -> ! {
+    join_children();
+    exploring().workers.fetch_sub(1, Relaxed);
+    if let Some(why) = state().incomplete.take() {
+        exploring().cut.store(1, Relaxed);
+        locked(|| results::note(&why));
+    }
+    sys::exit(0)
+}
+
+/// Does something that only one process may do at a time.
+fn locked<T>(act: impl FnOnce() -> T) -> T {
+    let lock = &exploring().lock;
+    while lock.swap(1, std::sync::atomic::Ordering::Acquire) != 0 {
+        sys::give_way();
+    }
+    let result = act();
+    lock.store(0, std::sync::atomic::Ordering::Release);
+    result
 }
 
 /// Runs one execution graph again.
@@ -182,6 +427,11 @@ fn replay(request: &Request, steps: &[GraphStep]) {
     }
 }
 
+/// The memory whose plain accesses are among the steps of the graph at hand.
+pub fn shared_memory() -> Vec<(u64, u8)> {
+    if is_on() { shared::list() } else { Vec::new() }
+}
+
 /// The steps of the graph at hand, if somebody wanted them.
 pub fn steps() -> Vec<GraphStep> {
     STATE.get().as_ref().map_or_else(Vec::new, |state| state.steps.clone())
@@ -203,7 +453,10 @@ impl fencepost_engine::Threads for Program {
         self.over = false;
         let state = state();
         state.verdict = None;
-        state.raced = false;
+        if state.open {
+            results::drop_output();
+        }
+        state.open = true;
         state.clocks.iter_mut().for_each(VectorClock::clear);
         results::begin(state.runs);
         campaign::restart_exploring(state.runs == 0);
@@ -234,9 +487,11 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn initial(&self, at: Location) -> Value {
-        let value = control::initial_value(at);
-        state().initial.insert(at, value);
-        value
+        match at.as_hidden() {
+            None => shared::initial(at),
+            Some((Hidden::Once | Hidden::Semaphore, _)) => control::initial_value(at),
+            Some(_) => Value::ZERO,
+        }
     }
 
     fn label(&self, thread: ThreadId) -> u32 {
@@ -284,61 +539,70 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// What the exploration has met.
-#[derive(Default)]
-struct Report {
-    executions: u64,
-    blocked: u64,
-    /// A limit was hit, or the first finding ended it.
-    cut: bool,
-}
+/// Takes note of what the exploration meets.
+struct Report;
 
 impl Report {
     /// An execution ended like this; says whether to go on.
     fn ended(&mut self, graph: &Graph, verdict: &Verdict) -> Flow {
-        let request = &state().request;
-        let notable = results::any_found() || *verdict != Verdict::Exit(0);
-        state().steps = if notable { steps_of(graph) } else { Vec::new() };
-        let found = results::end(verdict, request);
-        if state().raced {
-            unsupported("plain accesses to shared memory race: under this model they are not explored");
-        }
-        let enough = self.executions + self.blocked >= request.count;
-        if enough || found && request.stop_at_first {
-            self.cut = true;
+        if shared::has_more() {
             return Flow::Break(());
         }
+        let state = state();
+        let notable = results::any_found() || *verdict != Verdict::Exit(0);
+        state.steps = if notable { steps_of(graph) } else { Vec::new() };
+        state.open = false;
+        let number = exploring().numbers.fetch_add(1, Relaxed);
+        results::number(number);
+        let end = || results::end(verdict, &state.request);
+        let found = if notable || state.request.keep_outputs { locked(end) } else { end() };
+        if found && (state.request.stop_at_first || self.has_enough()) {
+            exploring().cut.store(1, Relaxed);
+            exploring().stop.store(1, Relaxed);
+            return Flow::Break(());
+        }
+        if number + 1 >= state.request.count {
+            return stop("the limit of executions was reached");
+        }
         Flow::Continue(())
+    }
+
+    /// Has everything been found that is looked for?
+    fn has_enough(&self) -> bool {
+        let Answers::Explore { findings, .. } = state().request.answers else { return false };
+        results::header().is_some_and(|header| header.table.slots().count() as u64 >= findings)
     }
 }
 
 impl Visitor<Program> for Report {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
-        self.executions += 1;
+        exploring().executions.fetch_add(1, Relaxed);
         let verdict = state().verdict.take().unwrap_or(Verdict::Exit(0));
         self.ended(graph, &verdict)
     }
 
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
-        self.blocked += 1;
+        exploring().blocked.fetch_add(1, Relaxed);
         match stuck {
             Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
             Stuck::Livelock(threads) => self.ended(graph, &Verdict::Livelock(threads)),
             Stuck::Redundant => Flow::Continue(()),
             Stuck::Limit => {
-                self.cut = true;
+                unsupported("an execution was cut off: it has more events than the limit of steps allows, or no end");
                 Flow::Continue(())
             }
         }
     }
 
     fn failed(&mut self, _: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+        exploring().executions.fetch_add(1, Relaxed);
         let verdict = state().verdict.take().unwrap_or(Verdict::Abort(String::new()));
         self.ended(graph, &verdict)
     }
 
     fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
-        // A plain write to an atomic: the race detector has seen it, too.
+        // A plain access to an atomic: the race detector has seen it, too.
+        exploring().executions.fetch_add(1, Relaxed);
         self.ended(graph, &Verdict::Exit(0))
     }
 }

@@ -4,10 +4,11 @@
 //! the others stand in a call to [`switch_to`], or have not begun.
 
 use crate::calls::Calls;
+use crate::clock::Clock;
 use crate::global::Global;
 use crate::hooks::cancel::Unwinding;
 use crate::lenders::Lender;
-use crate::{context, control, ending, global, hooks, lenders, sys};
+use crate::{context, control, ending, explore, global, hooks, lenders, sys};
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
 
@@ -51,6 +52,9 @@ pub struct Fiber {
     pub registers: [usize; 6],
     /// How many plain writes outside of its stack it has made.
     pub writes: u64,
+    /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
+    pub yielded: u64,
+    pub clock: Clock,
     /// When its wait ends at the latest, in simulated nanoseconds.
     pub deadline: Option<u64>,
     /// Its wait ended because of that.
@@ -159,6 +163,7 @@ impl Fibers {
         let main = &mut self.list[0];
         // SAFETY: the main stack below `top` is unused between executions.
         main.context = unsafe { context::prepare(top, entry) };
+        scrub(main.context);
         main.base = base;
         main.pthread = base as pthread_t;
         main.stack = (top.saturating_sub(8 << 20), top);
@@ -184,6 +189,8 @@ impl Fibers {
         fiber.asked = None;
         fiber.registers = [0; 6];
         fiber.writes = 0;
+        fiber.yielded = 0;
+        fiber.clock = Clock::default();
         fiber.deadline = None;
         fiber.timed_out = false;
         fiber.name = None;
@@ -207,6 +214,8 @@ impl Fibers {
         let lender = self.lenders.get(index - 1)?;
         lender.renew();
         let (context, base, pthread, range) = (lender.context, lender.base, lender.pthread, lender.range);
+        scrub(context);
+        let clock = self.list[self.current].clock;
         while self.used <= index {
             self.add();
         }
@@ -215,9 +224,22 @@ impl Fibers {
         fiber.base = base;
         fiber.pthread = pthread;
         fiber.stack = range;
+        fiber.clock = clock;
         fiber.start = Some(start);
         fiber.argument = argument as usize;
         Some(fiber)
+    }
+}
+
+/// How much of a stack is scrubbed.
+const SCRUBBED: usize = 8 << 10;
+
+/// A thread begins here. Under exploration it is recognised when it stands where it stood, and what its frames leave unused must not
+/// differ because of an earlier execution.
+fn scrub(context: usize) {
+    if explore::is_on() {
+        // SAFETY: below the context of a thread that has not begun there is nothing, and stacks are longer than this.
+        unsafe { std::ptr::write_bytes((context - SCRUBBED) as *mut u8, 0, SCRUBBED) };
     }
 }
 

@@ -39,10 +39,12 @@ pub mod mode {
     pub const SUSPICIOUS: u8 = 3;
     /// As [`LANGUAGE`], but no access is skipped because its like was made before: see [`exact`](crate::exact).
     pub const EXACT: u8 = 4;
+    /// As [`LANGUAGE`], but some plain accesses are operations, too: exploration.
+    pub const EXPLORED: u8 = 5;
 }
 
 /// What the next hook has to do.
-static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
+pub static MODE: AtomicU8 = AtomicU8::new(mode::IDLE);
 /// What hooks have to do in this execution; idle between executions.
 static RUNNING: AtomicU8 = AtomicU8::new(mode::IDLE);
 /// Its kind: the same, but for [`mode::EXACT`], which is of the kind [`mode::LANGUAGE`].
@@ -116,6 +118,16 @@ pub static CALLER_REGISTERS: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 
 /// Those registers.
 pub fn caller_registers() -> [usize; 6] {
     std::array::from_fn(|i| CALLER_REGISTERS[i].load(Ordering::Relaxed))
+}
+
+pub fn set_caller_registers(registers: [usize; 6]) {
+    registers.iter().zip(&CALLER_REGISTERS).for_each(|(value, register)| register.store(*value, Ordering::Relaxed));
+}
+
+/// Nobody knows what they are at this call: then they are as they never were before.
+pub fn spoil_registers() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    CALLER_REGISTERS[0].store(CALLS.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
 }
 
 #[inline(always)]

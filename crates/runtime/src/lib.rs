@@ -13,8 +13,9 @@
 //! - [`heap`]: the program's `malloc`; [`clock`]: its time; [`modules`] and [`calls`]: where in the program a thread is;
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
-//! - [`explore`]: every execution graph of the program; [`stall`]: which executions would never end; [`hunt`]: predicted violations of
-//!   sequential consistency, tried out;
+//! - [`explore`]: every execution graph of the program; [`shared`]: which plain accesses are
+//!   events of it; [`stall`]: which executions would never end; [`hunt`]: predicted violations of sequential
+//!   consistency, tried out;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
 //! - [`hooks`]: everything that the program calls.
@@ -56,6 +57,7 @@ mod real;
 mod restart;
 mod results;
 mod shadow;
+mod shared;
 mod snapshot;
 mod spec;
 mod stall;

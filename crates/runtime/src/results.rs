@@ -155,6 +155,28 @@ pub fn begin(execution: u64) {
     }
 }
 
+/// The execution at hand is to have this number.
+pub fn number(execution: u64) {
+    results().execution = execution;
+}
+
+/// All starts over: what was found until now, and the log, are forgotten.
+pub fn forget() {
+    let Some(header) = header() else { return };
+    for counter in header.ended.iter().chain(&header.statuses).chain([&header.done, &header.steps, &header.log_used]) {
+        counter.store(0, Ordering::Relaxed);
+    }
+    header.table.clear();
+    results().found.clear();
+}
+
+/// This process is a copy of another one and goes its own way from here: so does what it prints.
+pub fn separate_output() {
+    let old = results().output;
+    capture_output();
+    old.into_iter().for_each(sys::close);
+}
+
 fn hash(value: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     value.hash(&mut hasher);
@@ -181,9 +203,6 @@ fn word(kind: Kind) -> &'static str {
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
 pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
-    if explore::ignores_race() {
-        return;
-    }
     if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
         return;
     }
@@ -324,6 +343,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
                 drawn: if explore::is_on() { None } else { control::drawn() },
                 steps: explore::steps(),
+                shared: explore::shared_memory(),
                 stdout,
                 stderr,
                 spots: f.spots,
@@ -355,21 +375,24 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         log(&Record::Trace { execution, trace, places });
     }
     if request.digests.contains(&execution)
-        && *verdict != Verdict::Timeout
-        && let Some(drawn) = control::how_drawn()
+        && !matches!(verdict, Verdict::Timeout)
+        && !explore::is_on()
+        && let Some((seed, sampling)) = control::plan()
     {
-        let trace = control::trace();
+        let mut trace = control::trace();
+        shorten(&mut trace);
         let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
-        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), drawn });
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
     }
-    forget_output();
+    drop_output();
     header.failing.fetch_add(any.into(), Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     any
 }
 
-fn forget_output() {
+/// What the execution has printed is of no interest any more.
+pub fn drop_output() {
     for file in results().output {
         if sys::position(file) != 0 {
             sys::truncate(file);
@@ -461,7 +484,7 @@ pub fn died(status: i32, request: &Request) -> bool {
         header.statuses[(code & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
         if code == 0 || !request.status_is_finding {
             header.done.fetch_add(1, Ordering::Relaxed);
-            forget_output();
+            drop_output();
             return false;
         }
         (FindingKind::ExitStatus, hash((FindingKind::ExitStatus, code)), format!("exit status {code}"))
@@ -481,6 +504,7 @@ pub fn died(status: i32, request: &Request) -> bool {
             choices: Vec::new(),
             drawn: None,
             steps: Vec::new(),
+            shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
             spots: Vec::new(),
@@ -489,6 +513,6 @@ pub fn died(status: i32, request: &Request) -> bool {
     }
     header.failing.fetch_add(1, Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
-    forget_output();
+    drop_output();
     true
 }

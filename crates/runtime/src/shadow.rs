@@ -10,7 +10,7 @@
 //! execution; none is invented.
 
 use crate::global::{self, Global};
-use crate::{control, exact, fibers, results, sys};
+use crate::{control, exact, explore, fibers, results, sys};
 use fencepost_trace::VectorClock;
 
 /// Where the slots are.
@@ -183,19 +183,24 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let ordered = thread_of(old) == thread || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
-        if !ordered && conflict && !exact::is_on() {
+        if !ordered && conflict && !exact::is_on() && !explore::takes(address, ((old | new) >> BYTES_SHIFT) as u8) {
             if global::quietly(control::catch_up) {
                 return check(address, size, kind, pc);
             }
             global::quietly(|| results::race(address, earlier(line, i), kind, pc));
         }
-        // What comes after it and covers it can stand for it.
+        // What comes after it and covers it can stand for it, and for all others of that kind.
         let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);
         if ordered && covers {
-            place = Some(i);
+            line.slots[i] = 0;
+            place = place.or(Some(i));
         }
     }
-    let place = place.unwrap_or((new as u32 as usize).wrapping_add(thread as usize) % SLOTS);
+    let place = place.unwrap_or_else(|| {
+        let victim = (new as u32 as usize).wrapping_add(thread as usize) % SLOTS;
+        explore::lost(address, (line.slots[victim] >> BYTES_SHIFT) as u8);
+        victim
+    });
     line.slots[place] = new | touched;
     line.places[place] = pc;
     touched != 0

@@ -245,6 +245,38 @@ pub fn wait_for(child: i32) -> i32 {
     }
 }
 
+/// The system's monotonic clock, in nanoseconds.
+pub fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written to a variable that lives long enough.
+    unsafe { call(libc::SYS_clock_gettime, [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize, 0, 0, 0, 0]) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Sends this process a signal again and again, at this interval in nanoseconds.
+pub fn signal_every(signal: i32, nanoseconds: u64) {
+    let part = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    let times = libc::itimerspec { it_interval: part, it_value: part };
+    let mut timer = 0i32;
+    // SAFETY: plain data for the kernel, which lives long enough; all bits zero are a sigevent.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, signal);
+        let (event, timer_at) = (&raw const event as usize, &raw mut timer as usize);
+        if call(libc::SYS_timer_create, [libc::CLOCK_MONOTONIC as usize, event, timer_at, 0, 0, 0]) == 0 {
+            call(libc::SYS_timer_settime, [timer as usize, 0, &raw const times as usize, 0, 0, 0]);
+        }
+    }
+}
+
+/// Lets others run.
+pub fn give_way() {
+    plain(libc::SYS_sched_yield, [0; 6]);
+}
+
 /// Waits while the word holds `value`.
 pub fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32) {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;

@@ -101,6 +101,9 @@ pub enum StrategySpec {
     Graph {
         /// The steps in an order in which every thread can take them.
         steps: Vec<GraphStep>,
+        /// Of a native program: memory whose plain accesses are among the steps, as addresses of eight bytes each and which of these.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shared: Vec<(u64, u8)>,
     },
 }
 

@@ -95,15 +95,14 @@ pub fn test(
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
-    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    restart::warning(&results, &search.words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let restarted = restarted(program, &mut campaign, &results);
     let outcome = Campaigned {
+        restarted,
         command: "test",
         complete: (!specified).then_some(false),
         executions: results.executions,
         blocked: blocked(&results),
         suppressed,
-        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: results.pairs,
     };
@@ -128,7 +127,6 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
-    campaign.request.answers = Answers::Explore;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
     let specified = specify(program, args, &mut campaign, screen)?;
@@ -137,7 +135,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
     let (results, examined) = loop {
-        let results = host::run_campaign(&campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let results = explore(&mut campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
         let (left, covered) = search.examine(&campaign, &results);
         suppressed += covered.len() as u64;
         if covered.is_empty() || !left.is_empty() || args.keep_going {
@@ -150,13 +148,14 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let restarted = restarted(program, &mut campaign, &results);
     let outcome = Campaigned {
+        restarted,
         command: "check",
         complete: Some(explored.complete && specified),
         executions: explored.executions,
         blocked: explored.blocked,
         suppressed,
-        restart: Some(restart::restarted(&results, &search.words)),
         failing: results.failing,
         pairs: BTreeMap::new(),
     };
@@ -171,15 +170,41 @@ fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen:
     })
 }
 
+/// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again if many have found something:
+/// until it has met everything that they found.
+fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
+    // Which executions a limit on their number cuts off is only certain if one worker explores.
+    let jobs = if args.work.executions.is_some() { 1 } else { args.work.jobs() as u32 };
+    let deadline = args.work.time.map(host::monotonic_after);
+    let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+    campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    let mut results = host::run_campaign(campaign)?;
+    if jobs > 1 && results.shared_out && !results.found.is_empty() {
+        let findings = results.found.len() as u64;
+        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings };
+        let alone = host::run_campaign(campaign)?;
+        if campaign.request.stop_at_first {
+            return Ok(alone);
+        }
+        for found in &mut results.found {
+            if let Some(same) = alone.found.iter().find(|f| f.report.fingerprint == found.report.fingerprint) {
+                (found.first_execution, found.report) = (same.first_execution, same.report.clone());
+            }
+        }
+        results.found.sort_by_key(|found| found.first_execution);
+    }
+    Ok(results)
+}
+
 /// What a campaign amounts to.
 struct Campaigned {
     command: &'static str,
+    restarted: Restarted,
     /// For an exploration: was everything explored?
     complete: Option<bool>,
     executions: u64,
     blocked: u64,
     suppressed: u64,
-    restart: Option<Restarted>,
     /// In how many executions something was found.
     failing: u64,
     /// The reads-from pairs that were seen, with the first execution of each.
@@ -262,6 +287,17 @@ impl<'a> Search<'a> {
         }
         one.again = again;
     }
+}
+
+/// How executions began anew, after saying what is wrong with it. What is run from now on begins so too.
+fn restarted(program: &Program, campaign: &mut Campaign, results: &Results) -> Restarted {
+    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::warning(results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    if results.forked {
+        campaign.request.restart = Restart::Fork;
+    }
+    restart::restarted(results, &words)
 }
 
 /// The executions that were cut off.
@@ -361,7 +397,7 @@ fn finish(
         states: None,
         coverage: outcome.complete.is_none().then(|| seen(&outcome.pairs, outcome.executions)),
         seconds: started.elapsed().as_secs_f64(),
-        restart: outcome.restart,
+        restart: Some(outcome.restarted),
         findings,
         suppressed: outcome.suppressed,
     };
@@ -394,7 +430,7 @@ fn strategy(found: &Found) -> StrategySpec {
     }
     match &found.report.steps[..] {
         [] => StrategySpec::Follow { choices: found.report.choices.clone() },
-        steps => StrategySpec::Graph { steps: steps.to_vec() },
+        steps => StrategySpec::Graph { steps: steps.to_vec(), shared: found.report.shared.clone() },
     }
 }
 
@@ -560,7 +596,7 @@ impl Again {
 /// The same for the runtime.
 pub fn answers(strategy: &StrategySpec) -> Answers {
     match strategy {
-        StrategySpec::Graph { steps } => Answers::Graph { steps: steps.clone() },
+        StrategySpec::Graph { steps, shared } => Answers::Graph { steps: steps.clone(), shared: shared.clone() },
         StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
         StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }

@@ -2,14 +2,14 @@
 
 use super::cells::Cells;
 use super::error::ExploreError;
-use super::event::set_source;
-use super::extend::Run;
+use super::event::{ReadEffect, read_effect, set_source, store_flags};
+use super::extend::{Run, note_revisits};
 use super::maximal::{all_races, is_doomed};
 use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
 use fencepost_engine::{Threads, WaitSets, variants};
 use fencepost_memory::Checker;
-use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData};
 use fencepost_trace::{Access, Model, Value};
 
 /// How to explore.
@@ -132,11 +132,20 @@ impl<T: Threads> Explorer<T> {
 
     /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses turned
     /// out to overlap.
-    pub fn explore<V: Visitor<T>>(&mut self, mut begin: impl FnMut() -> V) -> Result<V, ExploreError> {
+    pub fn explore<V: Visitor<T>>(&mut self, begin: impl FnMut() -> V) -> Result<V, ExploreError> {
+        self.explore_with(begin, |_| Flow::Continue(()))
+    }
+
+    /// The same; `between` is called after every run of the program and may end it.
+    pub fn explore_with<V: Visitor<T>>(
+        &mut self,
+        mut begin: impl FnMut() -> V,
+        mut between: impl FnMut(&mut Self) -> Flow,
+    ) -> Result<V, ExploreError> {
         let mut cells = Cells::default();
         loop {
             let mut visitor = begin();
-            match self.explore_task(Task::root(cells.clone()), &mut visitor, |_| Flow::Continue(())) {
+            match self.explore_task(Task::root(cells.clone()), &mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
                 Err(Restart::Merged(merged)) => cells = merged,
                 Err(Restart::Error(error)) => return Err(error),
@@ -223,6 +232,22 @@ impl<T: Threads> Explorer<T> {
         Some(Task { graph, todo: Some(alternative), cells: self.cells.clone() })
     }
 
+    /// How many alternatives are left to be tried.
+    pub fn alternatives(&self) -> usize {
+        self.contexts.iter().map(|context| context.todo.len()).sum()
+    }
+
+    /// Keeps every other alternative: the first, third and so on if `first`, otherwise the rest. So two copies of an exploration share what is left.
+    pub fn halve(&mut self, first: bool) {
+        let mut keep = !first;
+        for context in &mut self.contexts {
+            context.todo.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+    }
+
     /// Applies the next alternative; false if there is none.
     fn backtrack(&mut self) -> bool {
         while let Some(context) = self.contexts.last_mut() {
@@ -236,7 +261,10 @@ impl<T: Threads> Explorer<T> {
             match alternative {
                 Alternative::Source { read, source, variant } => {
                     set_source(graph, read, source, variant, &mut self.walk.sets);
-                    return true;
+                    if !self.is_taken(read) {
+                        return true;
+                    }
+                    self.add_second(read);
                 }
                 Alternative::Position { write, position } => {
                     graph.unplace_write(write);
@@ -251,6 +279,30 @@ impl<T: Threads> Explorer<T> {
             }
         }
         false
+    }
+
+    /// Is `read` the reading half of an RMW, and its source what another RMW has read?
+    fn is_taken(&self, read: Node) -> bool {
+        let graph = &self.context().graph;
+        let data = graph.node(read);
+        let next = graph.writes(data.place).get(graph.position_of(read) as usize + 1);
+        data.flags.has(Flags::EXCLUSIVE) && next.is_some_and(|next| graph.node(*next).flags.has(Flags::EXCLUSIVE))
+    }
+
+    /// Adds the writing half of such an RMW. No graph with both is consistent, so that the program need not run: all that is of interest are
+    /// the reads that this write may be read by instead, the other RMW's above all.
+    fn add_second(&mut self, read: Node) {
+        let context = self.contexts.last_mut().expect("an alternative has a context");
+        let data = *context.graph.node(read);
+        let location = context.graph.location(data.place);
+        let effect = read_effect(location, &data.access, data.value, data.variant, &mut self.walk.sets);
+        let ReadEffect::Rmw { order, written, weaves, .. } = effect else { return };
+        let flags = store_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES));
+        let NodeData { thread, place, label, access, .. } = data;
+        let write = context.graph.add(NewNode { thread, flags, place, label, digest: 0, access });
+        context.graph.set_value(write, written);
+        note_revisits(context, write, &self.options, &self.walk.sets);
+        context.graph.place_write(write, context.graph.position_of(read) + 1);
     }
 
     /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left.

@@ -207,7 +207,7 @@ fn current(contexts: &mut [Context]) -> &mut Context {
 }
 
 /// Notes the earlier reads that could read the new write, which stands nowhere in coherence order yet.
-fn note_revisits(context: &mut Context, write: Node, options: &Options, sets: &WaitSets) {
+pub(super) fn note_revisits(context: &mut Context, write: Node, options: &Options, sets: &WaitSets) {
     let Context { graph, todo } = context;
     let place = graph.node(write).place;
     if is_forced(graph.location(place)) {

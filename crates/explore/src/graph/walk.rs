@@ -198,7 +198,7 @@ impl<T: Threads> Walk<T> {
                 let now = match digest {
                     Some(now) => now,
                     None => {
-                        let now = self.program.digest(thread)?;
+                        let now = self.local_state(thread)?;
                         digest = Some(now);
                         now
                     }
@@ -211,9 +211,15 @@ impl<T: Threads> Walk<T> {
         None
     }
 
+    /// The thread's local state, and how far it has come with its operation: one may read more than once.
+    fn local_state(&self, thread: ThreadId) -> Option<u64> {
+        let step = u64::from(self.threads[thread.index()].lowering.step());
+        Some(self.program.digest(thread)? ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
     pub(super) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
         let label = self.program.label(thread);
-        let digest = if flags.has(Flags::READ) { self.program.digest(thread).unwrap_or(0) } else { 0 };
+        let digest = if flags.has(Flags::READ) { self.local_state(thread).unwrap_or(0) } else { 0 };
         NewNode { thread, flags, place, label, digest, access }
     }
 

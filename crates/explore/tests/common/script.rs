@@ -92,7 +92,7 @@ pub fn random_script(random: &mut Random, recipe: Recipe) -> Script {
         fresh += 1;
         let (address, size) = pick(random, recipe.locations);
         let at = Location::new(address, size);
-        let value = size.truncate(fresh * 0x0101_0101_0101_0101_0101_0101_0101_0101);
+        let value = size.truncate(0x0101_0101_0101_0101_0101_0101_0101_0101_u128.wrapping_mul(fresh));
         let loads = [LoadOrder::Relaxed, LoadOrder::Acquire, LoadOrder::SeqCst];
         let stores = [StoreOrder::Relaxed, StoreOrder::Release, StoreOrder::SeqCst];
         let rmws = [RmwOrder::Relaxed, RmwOrder::Acquire, RmwOrder::Release, RmwOrder::AcqRel, RmwOrder::SeqCst];

@@ -49,6 +49,8 @@ pub(super) struct Arguments {
     pub(super) links_default_libraries: bool,
     /// The user sets clang's option on volatile accesses, which may be given only once.
     pub(super) distinguishes_volatile: bool,
+    /// The user sets clang's option on loads before stores to the same place, which may be given only once, too.
+    pub(super) announces_reads: bool,
 }
 
 impl Arguments {
@@ -74,6 +76,7 @@ impl Arguments {
             static_runtime: scan.static_runtime,
             links_default_libraries: !scan.no_default_libraries,
             distinguishes_volatile: scan.distinguishes_volatile,
+            announces_reads: scan.announces_reads,
             expanded,
         }
     }
@@ -123,6 +126,7 @@ struct Scan {
     static_runtime: Option<String>,
     no_default_libraries: bool,
     distinguishes_volatile: bool,
+    announces_reads: bool,
 }
 
 impl Default for Scan {
@@ -144,6 +148,7 @@ impl Default for Scan {
             static_runtime: None,
             no_default_libraries: false,
             distinguishes_volatile: false,
+            announces_reads: false,
         }
     }
 }
@@ -159,6 +164,7 @@ impl Scan {
             "-r" | "-nostdlib" | "-nodefaultlibs" => self.no_default_libraries = true,
             "-mllvm" => {
                 self.distinguishes_volatile |= value.is_some_and(|v| v.contains("tsan-distinguish-volatile"));
+                self.announces_reads |= value.is_some_and(|v| v.contains("tsan-instrument-read-before-write"));
             }
             "-Xlinker" | "-l" => self.for_linker = true,
             "-" => self.input("-"),

@@ -306,6 +306,10 @@ fn for_clang(parsed: &Arguments, runtime_directory: &Path) -> Vec<OsString> {
         if !parsed.distinguishes_volatile {
             own.extend(["-mllvm".into(), "-tsan-distinguish-volatile=1".into()]);
         }
+        // Without this, of `x++` only the store is announced: to ThreadSanitizer that is enough.
+        if !parsed.announces_reads {
+            own.extend(["-mllvm".into(), "-tsan-instrument-read-before-write=1".into()]);
+        }
     };
     match parsed.stage {
         Stage::Query => {}

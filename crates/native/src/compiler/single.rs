@@ -1,6 +1,6 @@
 //! One source file to one instrumented program: what `fencepost test queue.c` does first.
 
-use super::{Compiler, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file};
+use super::{Compiler, Family, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -119,6 +119,10 @@ fn c_family(
     arguments.extend(words_of("LDLIBS"));
     prepare_runtime_directory(runtime_dir).map_err(|error| CompileError::Output(runtime_dir.to_owned(), error))?;
     let compiler = Compiler::from_environment(language);
+    if compiler.family == Family::Gcc {
+        // It would take the first round of a loop out of it, and a loop that waits would be two places where a thread waits.
+        arguments.insert(0, "-fno-tree-ch".into());
+    }
     let invocation = plan(&compiler, &arguments, runtime_dir, &read_response_file).map_err(CompileError::Plan)?;
     let mut command = Command::new(&invocation.program);
     command.args(&invocation.arguments);

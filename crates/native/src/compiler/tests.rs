@@ -13,7 +13,8 @@ fn abbreviate(arguments: &[OsString]) -> String {
         "RUNTIME",
     )
     .replace("-L/r t -Xlinker -rpath -Xlinker /r t", "RUNTIME")
-    .replace("-mllvm -tsan-distinguish-volatile=1", "VOLATILE")
+    .replace("-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1", "VOLATILE")
+    .replace("-mllvm -tsan-instrument-read-before-write=1", "READS")
     .replace("--param=tsan-distinguish-volatile=1", "VOLATILE")
     .replace("-Xclang -fsanitize=thread", "XTHREAD")
     .replace("-fsanitize=thread", "THREAD")
@@ -85,7 +86,11 @@ fn command_lines() {
         (GCC, "-fsanitize=undefined -c a.c", "THREAD VOLATILE -g -fsanitize=undefined -c a.c"),
         (GCC, "-static -c a.c", "THREAD VOLATILE -g -static -c a.c"),
         (CLANG, "-c a.c", "THREAD VOLATILE -g -c a.c"),
-        (CLANG, "-c a.c -mllvm -tsan-distinguish-volatile=0", "THREAD -g -c a.c -mllvm -tsan-distinguish-volatile=0"),
+        (
+            CLANG,
+            "-c a.c -mllvm -tsan-distinguish-volatile=0",
+            "THREAD READS -g -c a.c -mllvm -tsan-distinguish-volatile=0",
+        ),
         (CLANG, "-gline-tables-only -c a.c", "THREAD VOLATILE -gline-tables-only -c a.c"),
         // clang warns of options that assembler has no use for.
         (CLANG, "-c boot.s", "-g -c boot.s"),

@@ -323,7 +323,7 @@ int main(int count, char **arguments) {
   pthread_create(&thread, 0, other, 0);
   int seen = atomic_load(&x);
   // Only some executions do it.
-  int does = seen != 2 || !strncmp(arguments[1], "an_unseen", 9);
+  int does = seen != 2 || !strncmp(arguments[1], "an_unseen", 9) || !strcmp(arguments[1], "by_chance");
   for (unsigned i = 0; does && i < sizeof deeds / sizeof *deeds; i++)
     if (!strcmp(deeds[i].name, arguments[1]))
       deeds[i].act();

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, exact, explore, stall, view};
+use crate::{calls, control, exact, explore, shared, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,10 +65,11 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         mode::EXACT => {
             exact::access(address, SIZE, kind, pc);
             // An execution that is run again must not notice that it is watched.
-            if !explore::is_on() && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+            if fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
                 return;
             }
         }
+        mode::EXPLORED => return explored(address, SIZE, kind, pc),
         _ => {}
     }
     let left = LEFT.load(Ordering::Relaxed);
@@ -86,6 +87,34 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     };
     if touched && kind.write {
         wrote(address, SIZE, pc);
+    }
+}
+
+/// An access in an execution that is explored.
+fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
+    super::volatile::finish_first();
+    exact::access(address, size, kind, pc);
+    let event = shared::is_event(address, size);
+    if !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind) {
+        let left = LEFT.load(Ordering::Relaxed);
+        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+        if left != 0 {
+            return;
+        }
+    }
+    let left = LEFT.load(Ordering::Relaxed);
+    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
+    if left > PATIENCE || shared::is_watching() {
+        super::at_work(|| explore::impatient(address, size, kind.write, pc));
+    }
+    if kind.write {
+        explore::wrote(address);
+    }
+    let touched = shadow::range(address, size, kind, pc);
+    if event {
+        shared::plain(address, size, kind.write, pc);
+    } else if touched {
+        shared::touched(address, size);
     }
 }
 
@@ -111,6 +140,17 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     match global::mode() {
         _ if length == 0 => {}
         mode::IDLE => {}
+        mode::EXPLORED => {
+            super::volatile::finish_first();
+            exact::access(address, length, kind, pc);
+            if kind.write {
+                explore::wrote(address);
+            }
+            if shadow::range(address, length, kind, pc) {
+                shared::touched(address, length);
+            }
+            shared::range(address, length, kind.write, pc);
+        }
         mode @ (mode::LANGUAGE | mode::SUSPICIOUS | mode::EXACT) => {
             if mode == mode::SUSPICIOUS {
                 look_around();
@@ -130,13 +170,14 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     }
 }
 
-/// A thunk that hands the return address on as the second argument, and the function behind it.
+/// A thunk that hands the return address on as the second argument, and the function behind it. An exploration wants to know the registers
+/// that calls preserve, too.
 macro_rules! accesses {
-    ($($name:ident: $size:literal $kind:ident;)*) => { $(
+    ($($name:ident: $size:literal $($kind:ident)*;)*) => { $(
         mod $name {
             use super::*;
             pub extern "C" fn body(address: usize, pc: usize) {
-                access::<$size>(address, $kind, pc);
+                $( access::<$size>(address, $kind, pc); )*
             }
         }
         #[doc(hidden)]
@@ -146,8 +187,19 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov [rip + {sp}], rsp",
+                "cmp byte ptr [rip + {mode}], {explored}",
+                "jne {body}",
+                "mov [rip + {registers}], rbx",
+                "mov [rip + {registers} + 8], rbp",
+                "mov [rip + {registers} + 16], r12",
+                "mov [rip + {registers} + 24], r13",
+                "mov [rip + {registers} + 32], r14",
+                "mov [rip + {registers} + 40], r15",
                 "jmp {body}",
                 sp = sym global::CALLER_SP,
+                mode = sym global::MODE,
+                explored = const mode::EXPLORED,
+                registers = sym global::CALLER_REGISTERS,
                 body = sym $name::body
             )
         }
@@ -173,15 +225,15 @@ accesses! {
     __tsan_unaligned_write4: 4 WRITE;
     __tsan_unaligned_write8: 8 WRITE;
     __tsan_unaligned_write16: 16 WRITE;
-    __tsan_read_write1: 1 WRITE;
-    __tsan_read_write2: 2 WRITE;
-    __tsan_read_write4: 4 WRITE;
-    __tsan_read_write8: 8 WRITE;
-    __tsan_read_write16: 16 WRITE;
-    __tsan_unaligned_read_write2: 2 WRITE;
-    __tsan_unaligned_read_write4: 4 WRITE;
-    __tsan_unaligned_read_write8: 8 WRITE;
-    __tsan_unaligned_read_write16: 16 WRITE;
+    __tsan_read_write1: 1 READ WRITE;
+    __tsan_read_write2: 2 READ WRITE;
+    __tsan_read_write4: 4 READ WRITE;
+    __tsan_read_write8: 8 READ WRITE;
+    __tsan_read_write16: 16 READ WRITE;
+    __tsan_unaligned_read_write2: 2 READ WRITE;
+    __tsan_unaligned_read_write4: 4 READ WRITE;
+    __tsan_unaligned_read_write8: 8 READ WRITE;
+    __tsan_unaligned_read_write16: 16 READ WRITE;
     __tsan_vptr_read: 8 READ;
 }
 
@@ -191,6 +243,7 @@ macro_rules! accesses_with_pc {
         #[doc(hidden)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(address: usize, pc: usize) {
+            global::spoil_registers();
             access::<$size>(address, $kind, pc);
         }
     )* };

@@ -2,11 +2,11 @@
 
 use super::cancel::waiting;
 use super::mutex::{self, Mutex};
-use super::threads::take_timeout;
+use super::threads::{attempt, take_timeout};
 use super::{at_work, hook};
 use crate::global::active;
 use crate::real::real;
-use crate::{clock, control, fibers};
+use crate::{clock, control, explore, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Update};
 use libc::{ETIMEDOUT, c_int, timespec};
@@ -18,6 +18,16 @@ const MONOTONIC: u32 = 2;
 fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     let count = mutex::at(mutex).disown();
     let key = mutex::at(mutex).key();
+    if deadline.is_some() && explore::is_on() {
+        // As the engine does it, but for the wait.
+        let set = condition as u64;
+        control::perform(change(set, RmwOrder::Relaxed, Update::Enqueue(fibers::current())));
+        control::perform(Op::Sync(Sync::Unlock { mutex: key }));
+        let woken = attempt(deadline, dequeue(set, RmwOrder::Relaxed)) == Some(true);
+        control::perform(Op::Sync(Sync::Lock { mutex: key }));
+        mutex::at(mutex).own(count);
+        return if woken { 0 } else { ETIMEDOUT };
+    }
     fibers::me().deadline = deadline;
     control::perform(Op::Sync(Sync::Wait { condvar: condition as u64, mutex: key }));
     let late = take_timeout();
@@ -29,14 +39,18 @@ fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     if late { ETIMEDOUT } else { 0 }
 }
 
+fn change(key: u64, order: RmwOrder, update: Update) -> Op {
+    Op::Access(Access::Rmw { at: Location::hidden(Hidden::Condvar, key), order, update, guard: Guard::Any })
+}
+
+/// The running thread is to leave the set, woken or not. The reply tells which.
+pub fn dequeue(key: u64, order: RmwOrder) -> Op {
+    change(key, order, Update::Dequeue(fibers::current()))
+}
+
 /// The running thread no longer waits, woken or not.
 pub fn leave(key: u64) {
-    control::perform(Op::Access(Access::Rmw {
-        at: Location::hidden(Hidden::Condvar, key),
-        order: RmwOrder::AcqRel,
-        update: Update::Dequeue(fibers::current()),
-        guard: Guard::Any,
-    }));
+    control::perform(dequeue(key, RmwOrder::AcqRel));
 }
 
 hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {

@@ -2,14 +2,14 @@
 //!
 //! Those who wait on a word are a set like that of a condition variable. A thread joins the set, then looks at the word: who changes it and wakes others afterwards finds it there.
 
-use super::cond::leave;
+use super::cond::{dequeue, leave};
 use super::semaphore::fail;
-use super::threads::{take_timeout, thread_number};
+use super::threads::{attempt, take_timeout, thread_number};
 use super::{at_work, hook};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
-use crate::{clock, control, fibers};
+use crate::{clock, control, explore, fibers, shared};
 use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Size, Update};
 use libc::{EAGAIN, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
 
@@ -25,9 +25,14 @@ fn wait(word: usize, expected: u32, deadline: Option<u64>) -> Result<c_long, c_i
     let key = word as u64 | FUTEX;
     let me = fibers::current();
     update(key, Update::Enqueue(me), Guard::Any);
-    if control::memory(Location::new(word as u64, Size::B4)).0 as u32 != expected {
+    let at = Location::new(word as u64, Size::B4);
+    let found = if explore::is_on() { shared::load(at) } else { control::memory(at) };
+    if found.0 as u32 != expected {
         leave(key);
         return Err(EAGAIN);
+    }
+    if let Some(woken) = attempt(deadline, dequeue(key, RmwOrder::AcqRel)) {
+        return if woken { Ok(0) } else { Err(ETIMEDOUT) };
     }
     fibers::me().deadline = deadline;
     update(key, Update::Dequeue(me), Guard::Woken(me));
@@ -42,12 +47,12 @@ fn wake(word: usize, most: usize) -> c_long {
     let key = word as u64 | FUTEX;
     if most >= i32::MAX as usize {
         let reply = update(key, Update::WakeAll, Guard::Any);
-        return control::waiting(reply.value) as c_long;
+        return reply.value.0 as c_long;
     }
     let mut woken = 0;
     while woken < most {
         let reply = update(key, Update::WakeOne, Guard::Any);
-        if control::waiting(reply.value) == 0 {
+        if reply.value.0 == 0 {
             break;
         }
         woken += 1;

@@ -4,7 +4,7 @@ use super::semaphore::fail;
 use super::{at_work, hook};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{control, details, exact, results, shadow, view};
+use crate::{control, details, exact, explore, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -14,7 +14,7 @@ fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let block = global::quietly(|| {
         let block = heap::allocate(size, align, zeroed);
         if !inside && block != 0 {
-            if global::kind() == mode::LANGUAGE {
+            if global::kind() != mode::HARDWARE {
                 shadow::fence(block, size);
                 exact::forget(block, size);
             }
@@ -54,14 +54,18 @@ fn release(block: usize) {
         let size = heap::size(block);
         if global::kind() == mode::HARDWARE {
             view::drain();
+        } else if explore::is_on() {
+            shared::settle();
         } else {
             control::notice_range(block, size);
         }
         match heap::free(block) {
             Freed::Done => {
-                if global::kind() == mode::LANGUAGE {
+                if global::kind() != mode::HARDWARE {
                     exact::access(block, size, shadow::FREE, global::caller());
+                    explore::freeing(true);
                     shadow::free(block, size, global::caller());
+                    explore::freeing(false);
                 }
                 details::freed(block);
             }

@@ -3,7 +3,7 @@
 //! Who owns a mutex and how often is kept where libc keeps it, in the mutex: debuggers can read it, `pthread_mutex_init` and static initialisers clear it, and it
 //! is put back with the rest of the program's memory. Whether it is locked is for the engine to say.
 
-use super::threads::take_timeout;
+use super::threads::{attempt, take_timeout};
 use super::{at_work, hook};
 use crate::global::active;
 use crate::real::real;
@@ -76,9 +76,15 @@ fn lock(mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     if let Some(result) = again(at(mutex), EDEADLK) {
         return result;
     }
-    fibers::me().deadline = deadline;
-    control::perform(Op::Sync(Sync::Lock { mutex: at(mutex).key() }));
-    if take_timeout() {
+    let late = match attempt(deadline, Op::Sync(Sync::TryLock { mutex: at(mutex).key() })) {
+        Some(success) => !success,
+        None => {
+            fibers::me().deadline = deadline;
+            control::perform(Op::Sync(Sync::Lock { mutex: at(mutex).key() }));
+            take_timeout()
+        }
+    };
+    if late {
         return ETIMEDOUT;
     }
     at(mutex).own(1);

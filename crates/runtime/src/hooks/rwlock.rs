@@ -1,6 +1,6 @@
 //! Reader-writer locks.
 
-use super::threads::take_timeout;
+use super::threads::{attempt, take_timeout};
 use super::{at_work, hook};
 use crate::global::active;
 use crate::real::real;
@@ -25,7 +25,11 @@ fn read_lock(lock: usize, deadline: Option<u64>) -> c_int {
     if *writer(lock) == my_name() {
         return EDEADLK;
     }
-    fibers::me().deadline = deadline;
+    match attempt(deadline, Op::Sync(Sync::TryReadLock { lock: lock as u64 })) {
+        Some(true) => return 0,
+        Some(false) => return ETIMEDOUT,
+        None => fibers::me().deadline = deadline,
+    }
     control::perform(Op::Sync(Sync::ReadLock { lock: lock as u64 }));
     if take_timeout() { ETIMEDOUT } else { 0 }
 }
@@ -34,9 +38,15 @@ fn write_lock(lock: usize, deadline: Option<u64>) -> c_int {
     if *writer(lock) == my_name() {
         return EDEADLK;
     }
-    fibers::me().deadline = deadline;
-    control::perform(Op::Sync(Sync::WriteLock { lock: lock as u64 }));
-    if take_timeout() {
+    let late = match attempt(deadline, Op::Sync(Sync::TryWriteLock { lock: lock as u64 })) {
+        Some(success) => !success,
+        None => {
+            fibers::me().deadline = deadline;
+            control::perform(Op::Sync(Sync::WriteLock { lock: lock as u64 }));
+            take_timeout()
+        }
+    };
+    if late {
         return ETIMEDOUT;
     }
     *writer(lock) = my_name();

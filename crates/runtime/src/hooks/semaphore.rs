@@ -1,6 +1,6 @@
 //! Semaphores. Their count before the engine knows of them is where libc keeps it, in the first word.
 
-use super::threads::take_timeout;
+use super::threads::{attempt, take_timeout};
 use super::{at_work, hook};
 use crate::global::active;
 use crate::real::real;
@@ -31,8 +31,12 @@ hook! { fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int {
 } }
 
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
+    match attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })) {
+        Some(true) => return 0,
+        Some(false) => return fail(ETIMEDOUT),
+        None => fibers::me().deadline = deadline,
+    }
     let late = super::cancel::waiting(|| {
-        fibers::me().deadline = deadline;
         control::perform(Op::Sync(Sync::Acquire { semaphore: semaphore as u64 }));
         take_timeout()
     });

@@ -4,7 +4,7 @@ use super::{at_work, hook};
 use crate::fibers::{self, Start};
 use crate::global::{self, Global, active};
 use crate::real::real;
-use crate::{clock, control, details, ending, lenders, results};
+use crate::{clock, control, details, ending, explore, lenders, results};
 use fencepost_trace::{Op, ThreadId};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
@@ -76,6 +76,17 @@ fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c
         unsafe { *result = fiber.result as *mut c_void };
     }
     0
+}
+
+/// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no such wait, and is to be made as
+/// always.
+pub fn attempt(deadline: Option<u64>, op: Op) -> Option<bool> {
+    let deadline = deadline.filter(|_| explore::is_on())?;
+    let success = control::perform(op).success;
+    if !success {
+        clock::put_forward(deadline);
+    }
+    Some(success)
 }
 
 /// Did the running thread's wait end because its time was over? No longer waits for a time in any case.

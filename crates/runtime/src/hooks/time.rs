@@ -11,8 +11,9 @@ use fencepost_trace::op::Sync;
 use libc::{c_int, c_uint, time_t, timespec, timeval};
 
 fn sleep_until(deadline: u64) {
-    // To an exploration, which has no time, sleeping is giving way.
+    // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
     if deadline <= clock::now() || crate::explore::is_on() {
+        clock::put_forward(deadline);
         control::perform(Op::Yield);
         return;
     }

@@ -10,9 +10,9 @@
 //! Nobody else runs in between, since threads are switched only in hooks.
 
 use super::{access, hook};
-use crate::control;
 use crate::global::{self, Global, mode};
 use crate::shadow::{Kind, READ, WRITE};
+use crate::{control, explore};
 use fencepost_mailbox::Volatile;
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Size, StoreOrder, Value};
 
@@ -45,6 +45,13 @@ pub fn reset() {
 pub fn settle() {
     if let Some(unfinished) = UNFINISHED.get().take() {
         finish(unfinished);
+    }
+}
+
+/// The same for an exploration, in which nobody is suspicious.
+pub fn finish_first() {
+    if UNFINISHED.get().is_some() {
+        super::at_work(settle);
     }
 }
 
@@ -97,7 +104,7 @@ fn volatile(address: usize, size: usize, kind: Kind, pc: usize) {
 fn announced<const SIZE: usize>(address: usize, kind: Kind) {
     let pc = global::caller();
     let atomic = global::active()
-        && global::kind() == mode::LANGUAGE
+        && (global::kind() == mode::LANGUAGE || explore::is_language())
         && *WHAT.get() != Volatile::Plain
         && address.is_multiple_of(SIZE);
     if atomic { volatile(address, SIZE, kind, pc) } else { access::announced::<SIZE>(address, kind, pc) }
