@@ -177,6 +177,37 @@ fn every_method_exposes_store_buffering() {
     }
 }
 
+/// A sample of the corpus: where a model has states that sequential consistency does not have, a violation is harmful, and only there; and what the
+/// solver finds an order for comes about whenever that order is followed.
+#[test]
+fn litmus_tests_are_judged_as_the_corpus_says() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/classic.jsonl");
+    let text = fs::read_to_string(corpus).expect("the corpus is part of the repository");
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut harmful = 0;
+    for line in text.lines().step_by(12) {
+        let test: Json = serde_json::from_str(line).expect("the corpus is JSON");
+        let states = |model: &str| -> Option<BTreeSet<String>> {
+            let states = test["models"][model]["states"].as_array()?;
+            Some(states.iter().map(ToString::to_string).collect())
+        };
+        fs::write(directory.path().join("t.litmus"), test["source"].as_str().expect("a source")).expect("a file");
+        for model in ["tso", "pso"] {
+            let (Some(sc), Some(weak)) = (states("sc"), states(model)) else { continue };
+            let args = ["hunt", "t.litmus", "--model", model, "--method", "solve", "--no-fences", "--format", "json"];
+            let run = finish(command(directory.path()).args(args).args(["--trials", "6", "--jobs", "1"]));
+            let report = run.json();
+            let expected = !weak.is_subset(&sc);
+            assert_eq!(report["verdict"] == "fail", expected, "{} under {model}: {}", test["name"], run.stdout);
+            harmful += usize::from(expected);
+            for cycle in report["cycles"].as_array().expect("a list").iter().filter(|c| c["exposed"] != 0) {
+                assert_eq!(cycle["exposed"], cycle["trials"], "{} under {model}: {cycle}", test["name"]);
+            }
+        }
+    }
+    assert!(harmful > 10, "only {harmful} tests have a violation");
+}
+
 #[test]
 fn wrong_options_are_refused() {
     for more in [&["--model", "c11"][..], &["--load-delay", "90"], &["--model", "pslo", "--buffer", "4"]] {

@@ -5,7 +5,7 @@ use fencepost_trace::Model;
 
 /// For every step behind `start` in a thread, whether the model keeps it behind: directly, or by way of steps in between.
 ///
-/// The rules are those of `memory::axioms`, whose tests pin them down; a test there holds this function against them.
+/// The rules are those of `memory::axioms`; a test holds this function against them.
 pub fn kept_behind(model: Model, thread: &[Item], start: usize, kept: &mut Vec<bool>) {
     kept.clear();
     kept.resize(thread.len(), false);

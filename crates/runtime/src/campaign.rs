@@ -236,7 +236,9 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    control::record(request.keep_traces || request.digests.contains(&execution));
+    // A hunt looks at the trace of every execution.
+    let hunting = matches!(request.answers, Answers::Hunt(_));
+    control::record(hunting || request.keep_traces || request.digests.contains(&execution));
     control::begin(answers(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
