@@ -481,6 +481,11 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     reply
 }
 
+/// Does the program use atomics in code without instrumentation, too?
+pub fn is_opaque() -> bool {
+    control().is_opaque
+}
+
 /// The running thread makes an atomic operation here.
 fn remember(address: u64) {
     let recent = &mut control().recent;

@@ -142,6 +142,7 @@ pub fn settle() {
     let changed = |w: &&Waiting| !w.is_hidden && !is_dead(w.at) && control::memory(w.at) != w.value;
     let mut places: Vec<Location> = own.buffered.iter().filter(changed).map(|w| w.at).collect();
     let mut lock = false;
+    // (Nothing is kept there of programs that are instrumented as a whole.)
     for (at, known) in &mut own.atomics {
         let found = control::memory(*at);
         if *known != found && !stores.iter().any(|(store, ..)| store.overlaps(*at)) {
@@ -275,21 +276,15 @@ pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
     control::notice(at);
     let reply = control::step(Op::Access(access));
-    VIEW.get().own(fibers::current()).operated(at);
+    if control::is_opaque() {
+        VIEW.get().own(fibers::current()).operated(at);
+    }
     reply
 }
 
-/// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.
-pub fn refresh(from: ThreadId, to: ThreadId) {
+/// Takes note of what the engine has done since somebody last looked: which stores wait, and which places have changed.
+fn take_events(view: &mut View, places: &mut Vec<Location>) {
     let buffers = control::has_buffers();
-    let view = VIEW.get();
-    let mut places = std::mem::take(&mut view.places);
-    places.clear();
-    if from != to {
-        let own = view.own(from);
-        places.extend(&own.tentative);
-        places.extend(own.buffered.iter().map(|waiting| waiting.at));
-    }
     let next = view.next;
     view.next = control::events(next, &mut |id, thread, kind, location| match *kind {
         // The state of locks and threads is in no memory of the program's.
@@ -310,6 +305,19 @@ pub fn refresh(from: ThreadId, to: ThreadId) {
         }
         EventKind::Load { .. } | EventKind::Fence { .. } => {}
     });
+}
+
+/// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.
+pub fn refresh(from: ThreadId, to: ThreadId) {
+    let view = VIEW.get();
+    let mut places = std::mem::take(&mut view.places);
+    places.clear();
+    if from != to {
+        let own = view.own(from);
+        places.extend(&own.tentative);
+        places.extend(own.buffered.iter().map(|waiting| waiting.at));
+    }
+    take_events(view, &mut places);
     if places.len() > 1 {
         places.sort_unstable();
         places.dedup();

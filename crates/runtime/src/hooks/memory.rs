@@ -8,7 +8,7 @@ use crate::{control, details, exact, explore, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
-fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
+pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     // The heap fills the block: that is not a store of the program's.
     let inside = global::inside();
     let block = global::quietly(|| {
@@ -42,7 +42,7 @@ hook! { fn calloc(count: usize, size: usize) -> usize {
     }
 } }
 
-fn release(block: usize) {
+pub fn release(block: usize) {
     if block == 0 {
         return;
     }

@@ -4,6 +4,7 @@
 //! work, asks the engine for the operation, and returns its result as libc would.
 
 pub mod access;
+pub mod allocators;
 pub mod atomics;
 pub mod attributes;
 pub mod barrier;
