@@ -115,8 +115,11 @@ fn rust_programs_run_too() {
     let directory = with(&["message.rs"]);
     let run = test(&directory, &["message.rs"]);
     let found = findings(&run);
-    let kind = found[0]["kind"].as_str().unwrap();
-    assert!(kind == "panic" || kind == "exit-status", "{kind}");
+    assert_eq!(found[0]["kind"], "panic");
+    assert_eq!(found[0]["labels"][0]["file"], "message.rs", "{found:?}");
+    assert!(found[0]["message"].as_str().unwrap().starts_with("main panicked: assertion"), "{found:?}");
+    let checked = fencepost(directory.path(), &["check", "message.rs", "--format", "json"]);
+    assert_eq!(findings(&checked)[0]["kind"], "panic");
 }
 
 #[test]
@@ -201,4 +204,20 @@ fn what_cannot_be_run_is_refused_in_one_line() {
         let run = fencepost(path, &["test", target]);
         assert!(run.refused().contains(part), "{target}: {}", run.stderr);
     }
+}
+
+/// What depends on a file that it changes itself is found once and never again.
+#[test]
+fn a_finding_that_does_not_show_again_is_marked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = "#include <fcntl.h>\n#include <stdlib.h>\n\
+                  int main(void) { if (open(\"seen\", O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) abort(); return 0; }\n";
+    fs::write(directory.path().join("once.c"), source).expect("a file");
+    let run = test(&directory, &["once.c", "--executions", "10"]);
+    assert_eq!(kinds(&run), ["abort".to_owned()].into());
+    assert!(run.stderr.contains("warning: the abort does not show again"), "{}", run.stderr);
+    // One that does is not.
+    let again = with(&["store_buffering.c"]);
+    let run = test(&again, &["store_buffering.c", "--model", "tso", "--executions", "100"]);
+    assert!(run.status == 1 && !run.stderr.contains("does not show again"), "{}", run.stderr);
 }

@@ -64,11 +64,13 @@ pub enum End {
     Died = 8,
     /// Every thread that can go on goes around a loop for ever.
     Livelock = 9,
+    /// `main` has panicked.
+    Panic = 10,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 10] = [
+    pub const ALL: [End; 11] = [
         End::Exit,
         End::Assertion,
         End::Abort,
@@ -79,6 +81,7 @@ impl End {
         End::Redundant,
         End::Died,
         End::Livelock,
+        End::Panic,
     ];
 }
 

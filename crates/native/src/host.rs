@@ -553,6 +553,7 @@ fn name(end: End) -> &'static str {
     match end {
         End::Exit => "exit",
         End::Assertion => "assertion",
+        End::Panic => "panic",
         End::Abort => "abort",
         End::Crash => "crash",
         End::Deadlock => "deadlock",

@@ -173,7 +173,7 @@ extern "C" fn run_main() -> ! {
     // SAFETY: the call that libc would have made.
     let status =
         unsafe { context::call(main as usize, count as usize, arguments as usize, environment as usize) } as c_int;
-    ending::exit(status)
+    ending::returned(status)
 }
 
 /// The campaign, on its own stack.

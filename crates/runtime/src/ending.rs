@@ -12,6 +12,8 @@ pub enum Verdict {
     Exit(i32),
     /// A failed assertion, in words.
     Assertion(String),
+    /// `main` has panicked, with this stack.
+    Panic(Vec<usize>),
     /// `abort`.
     Abort(String),
     /// A signal that kills.
@@ -35,6 +37,7 @@ impl Verdict {
         match self {
             Verdict::Exit(_) => End::Exit,
             Verdict::Assertion(_) => End::Assertion,
+            Verdict::Panic(_) => End::Panic,
             Verdict::Abort(_) => End::Abort,
             Verdict::Crash { .. } => End::Crash,
             Verdict::Deadlock(_) => End::Deadlock,
@@ -66,14 +69,24 @@ pub fn try_take() -> Option<Verdict> {
     VERDICT.get().take()
 }
 
-/// The program calls `exit`, or returns from `main`.
+/// The program returns from `main`.
+pub fn returned(status: i32) -> ! {
+    let panicked = global::quietly(|| hooks::panics::ended_main(status));
+    leave(panicked.map_or(Verdict::Exit(status), Verdict::Panic))
+}
+
+/// The program calls `exit`.
 pub fn exit(status: i32) -> ! {
+    leave(Verdict::Exit(status))
+}
+
+fn leave(verdict: Verdict) -> ! {
     let (pc, sp) = (global::caller(), global::caller_sp());
     hooks::process::run_exit_handlers();
     global::set_inside(true);
     // Handlers have called hooks; it is the call of `exit` that ended the program.
     global::set_caller(pc, sp);
-    finish(Verdict::Exit(status))
+    finish(verdict)
 }
 
 /// The runtime cannot go on. The user must hear why.

@@ -479,6 +479,7 @@ impl fencepost_engine::Threads for Program {
         let op = match verdict {
             Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Exit,
             Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
+            Verdict::Panic(_) => Op::Fail(Failure::Panic),
             Verdict::Crash { .. } => Op::Fail(Failure::Crash),
             _ => Op::Fail(Failure::Abort),
         };

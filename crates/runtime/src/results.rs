@@ -3,7 +3,7 @@
 use crate::ending::Verdict;
 use crate::global::Global;
 use crate::shadow::{self, Earlier, Kind};
-use crate::{atomically, campaign, control, debugger, details, explore, fibers, hunt, modules, spec, sys};
+use crate::{atomically, campaign, control, debugger, details, explore, fibers, hooks, hunt, modules, spec, sys};
 use fencepost_mailbox::{
     Answers, Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request,
     Spot, Stack, death,
@@ -434,6 +434,9 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
         }
         Verdict::Exit(_) => return None,
         Verdict::Assertion(message) => (FindingKind::Assertion, message.clone(), here("")),
+        Verdict::Panic(calls) => {
+            (FindingKind::Panic, hooks::panics::message(&read_output(1)), vec![stack(me.0, "", calls)])
+        }
         Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
         Verdict::Crash { signal, address, .. } => {
             (FindingKind::Crash, format!("{} at address {address:#x}", signal_name(*signal)), here(""))
@@ -454,6 +457,8 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
     let fingerprint = match verdict {
         Verdict::Exit(status) => hash((kind, status)),
+        // Innermost is what all panics have in common.
+        Verdict::Panic(_) => hash((kind, &stacks[0].frames)),
         _ => hash((kind, innermost)),
     };
     let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();

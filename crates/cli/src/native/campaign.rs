@@ -280,10 +280,18 @@ impl<'a> Search<'a> {
         campaign.request.ignored.clear();
         let Ok((again, results)) = Again::follow(self.program, &campaign, &strategy(&one.found)) else { return };
         let same = |found: &&Found| found.report.fingerprint == report.fingerprint;
-        if let (Some(again), Some(seen)) = (&again, results.found.iter().find(same)) {
-            let halves = !report.steps.is_empty();
-            add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
-            one.found.report.stacks.clone_from(&seen.report.stacks);
+        match (&again, results.found.iter().find(same)) {
+            (Some(again), Some(seen)) => {
+                let halves = !report.steps.is_empty();
+                add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
+                one.found.report.stacks.clone_from(&seen.report.stacks);
+            }
+            (_, None) => eprintln!(
+                "warning: the {} does not show again when its execution is run again in a fresh process: it depends on \
+                 something besides scheduling and memory, such as files, or on executions before it (--restart fork)",
+                report.kind
+            ),
+            (None, Some(_)) => {}
         }
         one.again = again;
     }

@@ -149,6 +149,15 @@ impl Words {
 
 /// Is this a file of the languages' standard libraries?
 fn is_library(file: &str) -> bool {
-    const PLACES: [&str; 4] = ["/rustc/", "/rust/deps/", "/usr/include/c++/", "/usr/lib/gcc/"];
+    const PLACES: [&str; 7] = [
+        "/rustc/",
+        "/rust/deps/",
+        "/usr/include/c++/",
+        "/usr/lib/gcc/",
+        // Rust's own, as it was compiled where it comes from.
+        "library/core/src/",
+        "library/alloc/src/",
+        "library/std/src/",
+    ];
     PLACES.iter().any(|place| file.starts_with(place)) || file.contains("/lib/rustlib/src/")
 }

@@ -19,6 +19,7 @@ pub mod kernel;
 pub mod memory;
 pub mod mutex;
 pub mod once;
+pub mod panics;
 pub mod process;
 pub mod rwlock;
 pub mod semaphore;
@@ -141,11 +142,14 @@ pub(crate) use watch;
 /// Does the runtime's part of a hook.
 #[inline(always)]
 pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
-    let suspicious = global::mode() == global::mode::SUSPICIOUS;
+    let mode = global::mode();
     global::set_inside(true);
-    if suspicious {
+    if mode == global::mode::SUSPICIOUS {
         volatile::settle();
         crate::control::notice_all();
+    } else if mode == global::mode::EXPLORED {
+        // In an exploration nobody is suspicious.
+        volatile::settle();
     }
     let result = act();
     global::set_inside(false);
@@ -167,6 +171,7 @@ pub fn prepare() {
 pub fn begin() {
     process::begin();
     volatile::reset();
+    panics::reset();
     crate::spec::begin();
     stdio::begin();
     chance::begin();

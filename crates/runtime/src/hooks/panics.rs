@@ -1,0 +1,82 @@
+//! Panics of Rust programs.
+//!
+//! The standard library raises them as exceptions. One that goes all the way up makes the function around `main` return a status of its own: such an
+//! end is a panic, and it happened where it was raised. Panics that somebody catches, as a test harness does, and those of other threads, which whoever joins
+//! them is told of, are the program's business.
+
+use super::{at_work, hook};
+use crate::fibers;
+use crate::global::{Global, active};
+use crate::real::real;
+use fencepost_trace::ThreadId;
+use libc::{c_int, c_void};
+
+/// The marks of Rust's exceptions, as older and newer compilers write them.
+const RUST: [u64; 2] = [u64::from_be_bytes(*b"MOZ\0RUST"), u64::from_ne_bytes(*b"MOZ\0RUST")];
+/// What the function around `main` returns after a panic.
+const STATUS: c_int = 101;
+/// Further out nobody looks.
+const MOST_FRAMES: usize = 128;
+
+/// Where the main thread panicked last, the innermost call first.
+static RAISED: Global<Vec<usize>> = Global::new(Vec::new());
+
+/// A new execution.
+pub fn reset() {
+    RAISED.get().clear();
+}
+
+/// Did the main thread, whose first function has returned this, panic? Then where.
+pub fn ended_main(status: c_int) -> Option<Vec<usize>> {
+    (status == STATUS && !RAISED.get().is_empty()).then(|| RAISED.get().clone())
+}
+
+/// What the main thread has printed about its panic.
+pub fn message(printed: &str) -> String {
+    let about = printed.rsplit_once("thread 'main'").map(|(_, rest)| rest.lines().skip(1));
+    match about.and_then(|mut lines| lines.next()).filter(|line| !line.trim().is_empty()) {
+        Some(line) => format!("main panicked: {}", line.trim()),
+        None => "main panicked".to_owned(),
+    }
+}
+
+hook! { fn _Unwind_RaiseException(exception: *mut c_void) -> c_int {
+    // SAFETY: the exception begins with its mark.
+    if active() && fibers::current() == ThreadId(0) && RUST.contains(unsafe { &*exception.cast::<u64>() }) {
+        at_work(|| {
+            reset();
+            // SAFETY: the frames below this one are the program's, and whoever raises exceptions can be unwound.
+            unsafe { _Unwind_Backtrace(note, std::ptr::null_mut()) };
+        });
+    }
+    real!(_Unwind_RaiseException(exception): fn(*mut c_void) -> c_int)
+} }
+
+extern "C-unwind" fn note(context: *mut c_void, _: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0;
+    const ENOUGH: c_int = 5;
+    if RAISED.get().len() == MOST_FRAMES {
+        return ENOUGH;
+    }
+    // SAFETY: the unwinder's own.
+    RAISED.get().push(unsafe { _Unwind_GetIP(context) });
+    GO_ON
+}
+
+unsafe extern "C-unwind" {
+    fn _Unwind_Backtrace(see: extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int, argument: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message;
+
+    #[test]
+    fn the_message_is_the_line_after_the_place() {
+        let printed =
+            "hello\n\nthread 'main' (7) panicked at src/main.rs:10:9:\nassertion failed: done\nnote: run with\n";
+        assert_eq!(message(printed), "main panicked: assertion failed: done");
+        assert_eq!(message("a hook of the program's own said this"), "main panicked");
+    }
+}
