@@ -156,7 +156,8 @@ impl<'a> Solver<'a> {
         let firsts = self.positions(profile, first);
         let Some(second) = second else { return firsts.iter().take(PAIRS).map(|i| (*i, *i)).collect() };
         let seconds = self.positions(profile, second);
-        let steps = &self.profiles[profile as usize].threads[first.thread as usize];
+        // An execution that failed early may not have all threads.
+        let Some(steps) = self.profiles[profile as usize].threads.get(first.thread as usize) else { return Vec::new() };
         let mut pairs = Vec::new();
         let mut kept = Vec::new();
         for i in firsts {
