@@ -114,6 +114,9 @@ fn long_cycles_are_exposed() {
     // Four threads: f2 = against f1, f1 = against f4 =, f4 = against f3, f3 = against f2.
     let outcome = pthread.outcome(&[5, 12, 4, 7, 7, 22, 6, 17]);
     assert!(matches!(outcome, Some("harmful" | "benign")), "{outcome:?}");
+    // Under pso the program crashes, sometimes before all threads are there.
+    let crashes = hunt("pthread_cancel", "", "pso", &["--no-fences"]);
+    assert_eq!(crashes.outcome(&[5, 7, 2, 17]), Some("harmful"));
     let few = ["--no-fences", "--cycle-length", "5", "--executions", "20", "--trials", "2"];
     let msn = hunt("msn", "-DTHREADS=3", "pso", &few);
     let odd = |(labels, outcome, _): &&(Vec<u64>, String, f64)| labels.len() == 5 && outcome != "infeasible";

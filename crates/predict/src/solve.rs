@@ -62,6 +62,14 @@ impl Answers {
     }
 }
 
+/// How many operations of a thread a course lets pass its own stores.
+fn reorderings(course: &Course) -> usize {
+    let steps = &course.steps;
+    let passes =
+        |k: usize| steps[..k].iter().filter(|s| s.thread == steps[k].thread && s.index > steps[k].index).count();
+    (0..steps.len()).filter(|k| steps[*k].commit).map(passes).sum()
+}
+
 /// Which steps are to form the cycle: for each segment its execution, its thread and its two positions.
 type Choice = Vec<(u32, u32, u32, u32)>;
 
@@ -101,7 +109,8 @@ impl<'a> Solver<'a> {
             instances.iter().for_each(|instance| self.mixed_choices(instance, &mut choices));
             self.ask(choices, most, &mut answers);
         }
-        // Those first whose last loads read something that no earlier one's do.
+        // The less is reordered, the less can go wrong on the way. Those first whose last loads read something that no earlier one's do.
+        answers.courses.sort_by_cached_key(|(_, course)| reorderings(course));
         let mut met = FxHashSet::default();
         let (mut courses, others): (Vec<_>, Vec<_>) =
             answers.courses.into_iter().partition(|(values, _)| met.insert(values.clone()));
@@ -147,7 +156,8 @@ impl<'a> Solver<'a> {
         let firsts = self.positions(profile, first);
         let Some(second) = second else { return firsts.iter().take(PAIRS).map(|i| (*i, *i)).collect() };
         let seconds = self.positions(profile, second);
-        let steps = &self.profiles[profile as usize].threads[first.thread as usize];
+        // An execution that failed early may not have all threads.
+        let Some(steps) = self.profiles[profile as usize].threads.get(first.thread as usize) else { return Vec::new() };
         let mut pairs = Vec::new();
         let mut kept = Vec::new();
         for i in firsts {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const COURSES: usize = 5;
 /// So many that work are enough, and if one does, so many that do not.
 const GOOD: usize = 5;
-const FAILED: usize = 3;
+const FAILED: usize = 2;
 /// How often courses are solved for, each time with what was learned.
 const STAGES: usize = 3;
 /// How many trials a published strategy has at a time before it is asked what was learned, and how often.
