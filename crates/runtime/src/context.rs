@@ -120,21 +120,3 @@ pub fn stack_pointer() -> usize {
     unsafe { asm!("mov {}, rsp", out(reg) sp, options(nostack, nomem, preserves_flags)) };
     sp
 }
-
-/// Clears what calls have left below the stack pointer. An exploration recognises a thread that waits by its stack, and the program's next
-/// frames must not find there how much the runtime had to do this time.
-#[inline(always)]
-pub fn scrub_below() {
-    const LENGTH: usize = 4096;
-    // SAFETY: nothing below the stack pointer is in use while a block that may use the stack runs, and stacks are longer than this.
-    unsafe {
-        std::arch::asm!(
-            "lea rdi, [rsp - {length}]",
-            "mov ecx, {length}",
-            "xor eax, eax",
-            "rep stosb",
-            length = const LENGTH,
-            out("rdi") _, out("rcx") _, out("rax") _,
-        );
-    }
-}

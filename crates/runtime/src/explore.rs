@@ -527,7 +527,7 @@ const MOST_STACK: usize = 64 << 10;
 /// and how often it has written to other memory.
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::all().get(thread);
-    let (start, end) = (fiber.sp, fiber.stack.1);
+    let (start, end) = (fiber.sp, fiber.first_frame);
     if fiber.sp == 0 || end <= start || end - start > MOST_STACK {
         return None;
     }

@@ -27,6 +27,8 @@ pub struct Fiber {
     pub pthread: pthread_t,
     /// Its stack.
     pub stack: (usize, usize),
+    /// Where on it the thread's own frames begin: above are those of the kernel thread that lends it.
+    pub first_frame: usize,
     /// What its last operation is answered with.
     pub reply: Reply,
     pub calls: Calls,
@@ -167,6 +169,7 @@ impl Fibers {
         main.base = base;
         main.pthread = base as pthread_t;
         main.stack = (top.saturating_sub(8 << 20), top);
+        main.first_frame = top;
     }
 
     /// Adds a thread that nobody has created yet.
@@ -224,6 +227,7 @@ impl Fibers {
         fiber.base = base;
         fiber.pthread = pthread;
         fiber.stack = range;
+        fiber.first_frame = context;
         fiber.clock = clock;
         fiber.start = Some(start);
         fiber.argument = argument as usize;

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, context, control, exact, explore, shared, stall, view};
+use crate::{calls, control, exact, explore, shared, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -92,14 +92,6 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 
 /// An access in an execution that is explored.
 fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
-    look_closely(address, size, kind, pc);
-    if exact::is_on() {
-        context::scrub_below();
-    }
-}
-
-#[inline(never)]
-fn look_closely(address: usize, size: usize, kind: Kind, pc: usize) {
     super::volatile::finish_first();
     exact::access(address, size, kind, pc);
     let event = shared::is_event(address, size);

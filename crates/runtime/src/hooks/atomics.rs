@@ -3,7 +3,7 @@
 use super::{at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind};
-use crate::{context, control, exact, view};
+use crate::{control, exact, view};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -68,7 +68,6 @@ fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Val
 }
 
 /// c11: the same, under the eyes of the race detector, from inside the runtime. Says whether it wrote.
-#[inline(never)]
 pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> (Reply, bool) {
     let mut wrote = false;
     let reply = control::atomic(access, at, |reply| {
@@ -80,9 +79,6 @@ pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
     let kind = Kind { write: wrote, atomic: true, free: false };
     exact::access(address, size, kind, global::caller());
     shadow::range(address, size, kind, global::caller());
-    if exact::is_on() {
-        context::scrub_below();
-    }
     (reply, wrote)
 }
 
