@@ -3,7 +3,7 @@
 //! - here: the order of things, whatever kind of program it is ([`Quarry`]);
 //! - [`chase`]: prediction, trials, confirmation;
 //! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
-//! - [`native`] and [`litmus`]: the two kinds of programs.
+//! - [`mod@native`] and [`mod@litmus`]: the two kinds of programs.
 
 mod chase;
 mod fences;
