@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 pub const BLOCK: u64 = 64;
 
 const SLOTS: usize = 1 << 14;
+/// The first of them, which are filled first.
+const NEAR: usize = 1 << 10;
 /// Further than this from where it belongs no pair is looked for.
 const REACH: usize = 64;
 /// So many pairs that could be read and were not are remembered.
@@ -96,8 +98,11 @@ impl Coverage {
 
     fn find(&self, number: u64) -> Option<&Slot> {
         let start = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
-        for i in 0..REACH {
-            let slot = &self.slots[(start + i) % SLOTS];
+        // Few pages while there are few pairs: a child process has to map each of them anew.
+        let near = (0..REACH).map(|i| (start + i) % NEAR);
+        let far = (0..REACH).map(|i| NEAR + (start + i) % (SLOTS - NEAR));
+        for place in near.chain(far) {
+            let slot = &self.slots[place];
             let found = slot.pair.load(Relaxed);
             if found == number {
                 return Some(slot);
