@@ -6,7 +6,7 @@ mod programs;
 use fencepost_mailbox::{Answers, Record, Restart};
 use fencepost_native::host::{Campaign, Results};
 use fencepost_trace::{FindingKind, Model, Sampling};
-use programs::{campaign, compile_from, run, runtime};
+use programs::{FEATURES, campaign, compile_from, run, runtime};
 
 /// What `deeds.c` can do to its process, and what it is said to have done where a restart in place does not undo it.
 const DEEDS: [(&str, Option<&str>); 35] = [
@@ -152,25 +152,6 @@ fn traces_in_place_are_those_of_fresh_processes() {
         }
     }
 }
-
-const FEATURES: [&str; 16] = [
-    "thread_local",
-    "exceptions",
-    "mutex",
-    "shared_mutex",
-    "condition_variable",
-    "call_once",
-    "function_statics",
-    "async",
-    "jthread",
-    "semaphore",
-    "barrier",
-    "latch",
-    "atomic_wait",
-    "iostreams",
-    "sleeping",
-    "shared_pointers",
-];
 
 #[test]
 fn features_of_cxx_have_the_same_traces_in_place_and_alone() {

@@ -4,6 +4,9 @@
 //! are fixed, so that a test gives the same every time; where it says that something is met, the expected number is a hundred times what is asked for,
 //! so that another generator would meet it too.
 
+#[path = "support/programs.rs"]
+mod programs;
+
 use fencepost_mailbox::{Answers, Restart};
 use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, run_campaign};
@@ -272,25 +275,7 @@ fn pthread_objects_work_under_every_model() {
 
 #[test]
 fn features_of_cxx_work_under_every_model() {
-    let features = [
-        "thread_local",
-        "exceptions",
-        "mutex",
-        "shared_mutex",
-        "condition_variable",
-        "call_once",
-        "function_statics",
-        "async",
-        "jthread",
-        "semaphore",
-        "barrier",
-        "latch",
-        "atomic_wait",
-        "iostreams",
-        "sleeping",
-        "shared_pointers",
-    ];
-    for feature in features {
+    for feature in programs::FEATURES {
         for model in Model::ALL {
             let mut campaign = campaign("cxx.cpp", model, 200);
             campaign.arguments = vec![feature.to_owned()];

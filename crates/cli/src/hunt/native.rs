@@ -25,7 +25,7 @@ const LONGEST: usize = 2 << 20;
 /// Hunts a native program.
 pub fn native(program: &Program, options: &Options, screen: &mut Screen) -> Result<Status, Error> {
     program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    let words = Words::of(program);
     let mut prey = Prey {
         program,
         options,

@@ -95,7 +95,7 @@ pub fn test(
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
-    let restarted = restarted(program, &mut campaign, &results);
+    let restarted = restarted(&results, &search.words);
     let outcome = Campaigned {
         restarted,
         command: "test",
@@ -106,7 +106,7 @@ pub fn test(
         failing: results.failing,
         pairs: results.pairs,
     };
-    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+    finish(&search, args, &campaign, &plan, outcome, examined, started, screen)
 }
 
 /// What the user does not want to hear of.
@@ -148,7 +148,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
     results.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
-    let restarted = restarted(program, &mut campaign, &results);
+    let restarted = restarted(&results, &search.words);
     let outcome = Campaigned {
         restarted,
         command: "check",
@@ -159,7 +159,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         failing: results.failing,
         pairs: BTreeMap::new(),
     };
-    finish(program, args, &campaign, &plan, outcome, examined, started, screen)
+    finish(&search, args, &campaign, &plan, outcome, examined, started, screen)
 }
 
 /// The line that says how far the campaign is; `usual` is how many executions there are if nobody says.
@@ -230,8 +230,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(program: &'a Program, suppressions: &'a Suppressions) -> Search<'a> {
-        let words = Words::new(Some((program.executable.display().to_string(), program.base)));
-        Search { program, suppressions, words }
+        Search { program, suppressions, words: Words::of(program) }
     }
 
     /// All findings with their details: those to report, and those that are suppressed.
@@ -297,15 +296,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How executions began anew, after saying what is wrong with it. What is run from now on begins so too.
-fn restarted(program: &Program, campaign: &mut Campaign, results: &Results) -> Restarted {
-    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+/// How executions began anew, after saying what is wrong with it.
+fn restarted(results: &Results, words: &Words) -> Restarted {
     results.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    restart::warning(results, &words).iter().for_each(|warning| eprintln!("warning: {warning}"));
-    if results.forked {
-        campaign.request.restart = Restart::Fork;
-    }
-    restart::restarted(results, &words)
+    restart::warning(results, words).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    restart::restarted(results, words)
 }
 
 /// The executions that were cut off.
@@ -352,7 +347,7 @@ fn stop_at_first(results: &mut Results) {
 
 #[allow(clippy::too_many_arguments)]
 fn finish(
-    program: &Program,
+    search: &Search<'_>,
     args: &CampaignArgs,
     campaign: &Campaign,
     plan: &Plan,
@@ -362,7 +357,7 @@ fn finish(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let (mut findings, mut shown, mut problem) = (Vec::new(), Vec::new(), None);
-    let words = Words::new(Some((program.executable.display().to_string(), program.base)));
+    let (program, words) = (search.program, &search.words);
     clear(&args.out);
     for (i, Examined { found, mut finding, again, .. }) in examined.into_iter().enumerate() {
         finding.id = i as u32 + 1;
@@ -382,7 +377,7 @@ fn finish(
             }
         }
         let visible = !screen.json() && !screen.quiet;
-        shown.push(visible.then(|| details(&finding, &found, again.as_ref(), &words, screen.look)));
+        shown.push(visible.then(|| details(&finding, &found, again.as_ref(), words, screen.look)));
         findings.push(finding);
     }
     let verdict = match outcome.complete {
@@ -415,7 +410,7 @@ fn finish(
         (false, true) => screen.print(&format!("{}\n", report.verdict))?,
         (false, false) => {
             let line = report.restart.as_ref().map(restart::line).unwrap_or_default();
-            screen.print(&(text::run(&report, &shown, &words, screen.look) + &line))?;
+            screen.print(&(text::run(&report, &shown, words, screen.look) + &line))?;
         }
     }
     match (problem, verdict) {
@@ -534,8 +529,7 @@ impl Again {
         let mut results = host::replay(campaign, answers(strategy))?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
-                let module = program.executable.display().to_string();
-                let words = Words::new(Some((module, program.base)));
+                let words = Words::of(program);
                 words.fill(&mut trace, &places);
                 Some(Again { trace, words, order })
             }

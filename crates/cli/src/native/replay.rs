@@ -35,8 +35,7 @@ fn repeat(
         return Err(diverged("the execution diverged from the recorded one: it does not show the finding".to_owned()));
     }
     if let (false, Some(finding)) = (screen.json() || screen.quiet, &recording.finding) {
-        let words = Words::new(Some((program.executable.display().to_string(), program.base)));
-        screen.print(&text::reproduced(finding, &words, screen.look))?;
+        screen.print(&text::reproduced(finding, &Words::of(program), screen.look))?;
     }
     let name = text::clean(&recording.target).to_string();
     screen.print(&format!(

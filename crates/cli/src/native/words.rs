@@ -1,5 +1,6 @@
 //! Addresses in the words of the source.
 
+use super::Program;
 use fencepost_mailbox::{Frame, Stack};
 use fencepost_native::symbols::{Global, Pc, Symbols};
 use fencepost_report::Describe;
@@ -23,6 +24,11 @@ pub struct Words {
 }
 
 impl Words {
+    /// For what a program does.
+    pub fn of(program: &Program) -> Words {
+        Words::new(Some((program.executable.display().to_string(), program.base)))
+    }
+
     /// Names for the addresses of a program whose executable was mapped at `base`.
     pub fn new(module: Option<(String, u64)>) -> Words {
         Words { module, ..Words::default() }

@@ -9,6 +9,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
+/// What `cxx.cpp` can do, by its first argument.
+pub const FEATURES: [&str; 16] = [
+    "thread_local",
+    "exceptions",
+    "mutex",
+    "shared_mutex",
+    "condition_variable",
+    "call_once",
+    "function_statics",
+    "async",
+    "jthread",
+    "semaphore",
+    "barrier",
+    "latch",
+    "atomic_wait",
+    "iostreams",
+    "sleeping",
+    "shared_pointers",
+];
+
 /// The runtime that travels in the command.
 pub fn runtime() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
