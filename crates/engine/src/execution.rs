@@ -609,9 +609,10 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
-    /// `thread` has read the newest value of a known location, acquiring, in code that submits nothing: performed at once, without a choice.
-    pub fn acquire(&mut self, thread: ThreadId, at: Location) {
-        let order = LoadOrder::Acquire;
+    /// `thread` has read the newest value of a known location in code that submits nothing, at or before the program point `label`: performed at once,
+    /// without a choice.
+    pub fn look(&mut self, thread: ThreadId, at: Location, order: LoadOrder, label: u32) {
+        self.threads[thread.index()].label = label;
         self.sources.clear();
         self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
         let newest = self.sources.last().copied();

@@ -38,6 +38,19 @@ fn what_posix_lets_threads_do_works_under_every_model() {
     }
 }
 
+/// glibc makes these of its own POSIX threads, past all hooks of those.
+#[test]
+fn the_threads_of_c11_are_controlled_under_every_model() {
+    for case in ["locks", "recursive", "waits", "times", "once", "keys", "detaches"] {
+        for model in Model::ALL {
+            let results = run(&campaign("c11_threads.c", &[case], model, 100));
+            assert_eq!(results.found, [], "{case} under {model}");
+            assert_eq!(results.statuses.get(&0), Some(&100), "{case} under {model}");
+            assert!(!results.forked && results.warnings.is_empty(), "{case} under {model}: {:?}", results.warnings);
+        }
+    }
+}
+
 /// What one thread prints while it keeps the stream is not torn apart.
 #[test]
 fn a_stream_that_is_kept_is_kept() {

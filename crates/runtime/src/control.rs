@@ -8,8 +8,8 @@ use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampl
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
-    Access, EventId, EventKind, FenceOrder, Hidden, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
-    StoreOrder, ThreadId, Trace, Value, VectorClock,
+    Access, EventId, EventKind, FenceOrder, Hidden, Limits, LoadOrder, Location, Model, Op, Outcome, Reply, Sampling,
+    Size, StoreOrder, ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ struct Control {
     is_opaque: bool,
     /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
     intruded: Vec<Location>,
-    /// Under c11: for each thread where its last atomic operations were.
+    /// Under c11: for each thread where its last atomic operations were that only read.
     recent: Vec<[u64; 4]>,
     /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
     fences: Vec<(u32, bool, FenceOrder)>,
@@ -468,12 +468,23 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
         return shared::atomic(access, at, value);
     }
     tell_writes();
-    if control().is_opaque {
+    let is_opaque = control().is_opaque;
+    if is_opaque {
         notice_all();
-        remember(at.address);
     }
     notice(at);
+    if is_opaque && let Access::Load { order, .. } = access {
+        bring_up_to_date(at, order);
+    }
     let reply = step(Op::Access(access));
+    let only_reads = match access {
+        Access::Load { .. } => true,
+        Access::CompareExchange { .. } => !reply.success,
+        _ => false,
+    };
+    if is_opaque && only_reads {
+        remember(at.address);
+    }
     if let Some(value) = value(reply) {
         set_memory(at, value);
     }
@@ -486,7 +497,30 @@ pub fn is_opaque() -> bool {
     control().is_opaque
 }
 
-/// The running thread makes an atomic operation here.
+/// The running thread is about to load what code without instrumentation writes, too. Such code synchronises the two in ways that are not seen, as the standard
+/// library does when the last thread of a scope wakes the one that waits: what it had written before now is not hidden from the load.
+fn bring_up_to_date(at: Location, order: LoadOrder) {
+    let control = control();
+    let Engine::C11(execution) = &mut control.engine else { return };
+    if control.intruded.contains(&at) {
+        execution.look(fibers::current(), at, order, modules::label(global::caller()));
+    }
+}
+
+/// The word of a futex: code without instrumentation may change it from now on, and what that orders is to be known.
+pub fn watch(at: Location) {
+    let control = control();
+    if explore::is_on() || !control.is_opaque || control.atomics.contains_key(&at.address) {
+        return;
+    }
+    if let Engine::C11(execution) = &mut control.engine {
+        execution.introduce(at, &mut initial_value);
+        control.atomics.insert(at.address, (at.size, memory(at)));
+    }
+}
+
+/// The running thread has only read here: if it is not content with what it found, code without instrumentation may go on from there, and wait for something
+/// else. After a read-modify-write there is nothing to wait for.
 fn remember(address: u64) {
     let recent = &mut control().recent;
     let me = fibers::current().index();
@@ -515,8 +549,9 @@ pub fn catch_up() -> bool {
         clock.map_or(0, |clock| clock.slots().iter().enumerate().map(others).sum())
     };
     let before: u64 = known(execution.clock(me));
+    let label = modules::label(global::caller());
     for at in control.intruded.iter().filter(|at| recent.contains(&at.address)) {
-        execution.acquire(me, *at);
+        execution.look(me, *at, LoadOrder::Acquire, label);
     }
     let after = known(execution.clock(me));
     tick();

@@ -19,6 +19,10 @@ use fencepost_trace::{
 
 /// A thread that has come back so often waits, to the schedulers with priorities.
 const ROUNDS: u32 = 3;
+/// Of eight executions under pct one has stubborn threads: they go on until they have come back so often, and give way as rarely. That is how a thread
+/// which looks a few times and then sleeps gets to sleep before another wakes it.
+const STUBBORN: u64 = 8;
+const STUBBORN_ROUNDS: u32 = 64;
 /// And so often, to its loads.
 const PATIENCE: u32 = 8;
 /// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the more old
@@ -106,6 +110,8 @@ pub struct Sampler<'a> {
     in_a_row: u32,
     /// Was the last step a store that others need not be asked after?
     storing: bool,
+    /// Do threads that seem to wait go on for long?
+    stubborn: bool,
     /// pos: how often a location was written, folded: commits there draw again.
     salts: [u32; 16],
 }
@@ -128,6 +134,7 @@ impl<'a> Sampler<'a> {
             last: ThreadId(u32::MAX),
             in_a_row: 0,
             storing: false,
+            stubborn: false,
             salts: [0; 16],
         };
         sampler.begin(seed, sampling);
@@ -170,6 +177,7 @@ impl<'a> Sampler<'a> {
         self.last = ThreadId(u32::MAX);
         self.in_a_row = 0;
         self.storing = false;
+        self.stubborn = self.scheduler == Scheduler::Pct && self.seed.is_multiple_of(STUBBORN);
         self.salts = [0; 16];
         if self.scheduler == Scheduler::Pct {
             let length = match sampling.length {
@@ -325,7 +333,8 @@ impl<'a> Sampler<'a> {
         if at != 0 {
             slot.round.visit(scramble(at) ^ u64::from(next.label), write);
         }
-        let behind = gives_way || tired || slot.round.returns >= ROUNDS;
+        let returns = slot.round.returns;
+        let behind = tired || if self.stubborn { returns >= STUBBORN_ROUNDS } else { gives_way || returns >= ROUNDS };
         if self.scheduler == Scheduler::Pos {
             // Its next operation draws anew.
             self.slots[thread.index()].priority = 0;

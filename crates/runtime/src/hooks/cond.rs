@@ -15,7 +15,8 @@ use libc::{ETIMEDOUT, c_int, timespec};
 const CLOCK_WORD: usize = 36;
 const MONOTONIC: u32 = 2;
 
-fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
+/// Waits for the condition, until a time if there is one.
+pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     let count = mutex::at(mutex).disown();
     let key = mutex::at(mutex).key();
     if deadline.is_some() && explore::is_on() {

@@ -87,7 +87,10 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
     }
     match number {
         libc::SYS_futex => {
-            let result = at_work(|| futex(a, b as c_int, c, d as *const timespec));
+            let result = at_work(|| {
+                control::watch(Location::new(a as u64, Size::B4));
+                futex(a, b as c_int, c, d as *const timespec)
+            });
             // Whoever calls this is often a library without instrumentation, in the middle of taking a lock.
             global::suspect();
             match result {

@@ -9,6 +9,7 @@ pub mod atomics;
 pub mod attributes;
 pub mod barrier;
 pub mod beyond;
+pub mod c11_threads;
 pub mod cancel;
 pub mod chance;
 pub mod cond;

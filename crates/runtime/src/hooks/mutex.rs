@@ -72,7 +72,8 @@ fn again(mutex: &mut Mutex, otherwise: c_int) -> Option<c_int> {
     }
 }
 
-fn lock(mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
+/// Takes the mutex, until a time if there is one.
+pub fn lock(mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     if let Some(result) = again(at(mutex), EDEADLK) {
         return result;
     }
@@ -102,17 +103,20 @@ hook! { fn pthread_mutex_trylock(mutex: *mut Mutex) -> c_int {
     if !active() {
         return real!(pthread_mutex_trylock(mutex): fn(*mut Mutex) -> c_int);
     }
-    at_work(|| {
-        if let Some(result) = again(at(mutex), EBUSY) {
-            return result;
-        }
-        if !control::perform(Op::Sync(Sync::TryLock { mutex: at(mutex).key() })).success {
-            return EBUSY;
-        }
-        at(mutex).own(1);
-        0
-    })
+    at_work(|| try_lock(mutex))
 } }
+
+/// Takes the mutex if it is free.
+pub fn try_lock(mutex: *mut Mutex) -> c_int {
+    if let Some(result) = again(at(mutex), EBUSY) {
+        return result;
+    }
+    if !control::perform(Op::Sync(Sync::TryLock { mutex: at(mutex).key() })).success {
+        return EBUSY;
+    }
+    at(mutex).own(1);
+    0
+}
 
 hook! { fn pthread_mutex_timedlock(mutex: *mut Mutex, time: *const timespec) -> c_int {
     if !active() {
@@ -136,20 +140,23 @@ hook! { fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     if !active() {
         return real!(pthread_mutex_unlock(mutex): fn(*mut Mutex) -> c_int);
     }
-    at_work(|| {
-        let this = at(mutex);
-        if this.kind() != 0 && this.kind() != 3 && !this.is_mine() {
-            return EPERM;
-        }
-        if this.kind() == RECURSIVE && this.count > 1 {
-            this.count -= 1;
-            return 0;
-        }
-        this.disown();
-        control::perform(Op::Sync(Sync::Unlock { mutex: this.key() }));
-        0
-    })
+    at_work(|| unlock(mutex))
 } }
+
+/// Gives the mutex back.
+pub fn unlock(mutex: *mut Mutex) -> c_int {
+    let this = at(mutex);
+    if this.kind() != 0 && this.kind() != 3 && !this.is_mine() {
+        return EPERM;
+    }
+    if this.kind() == RECURSIVE && this.count > 1 {
+        this.count -= 1;
+        return 0;
+    }
+    this.disown();
+    control::perform(Op::Sync(Sync::Unlock { mutex: this.key() }));
+    0
+}
 
 // Spin locks: to the scheduler, mutexes whose owner nobody knows.
 

@@ -36,6 +36,12 @@ hook! { fn pthread_once(once: *mut u32, act: extern "C-unwind" fn()) -> c_int {
     if !active() {
         return real!(pthread_once(once, act): fn(*mut u32, extern "C-unwind" fn()) -> c_int);
     }
+    self::once(once, act);
+    0
+} }
+
+/// Does it, if nobody has done it.
+pub fn once(once: *mut u32, act: extern "C-unwind" fn()) {
     let key = once as u64;
     if at_work(|| control::perform(Op::Sync(Sync::OnceBegin { once: key }))).success {
         let abandon = Abandon(key);
@@ -45,8 +51,7 @@ hook! { fn pthread_once(once: *mut u32, act: extern "C-unwind" fn()) -> c_int {
         unsafe { *once = DONE };
         at_work(|| control::perform(Op::Sync(Sync::OnceEnd { once: key })));
     }
-    0
-} }
+}
 
 hook! { fn __cxa_guard_acquire(guard: *mut u8) -> c_int {
     if !active() {

@@ -15,23 +15,26 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
         return real!(pthread_create(thread, attributes, start, argument):
             fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
     }
-    at_work(|| {
-        let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
-        // Before libc makes a thread, which allocates: this is still where the program called.
-        details::created(number);
-        let Some(fiber) = fibers::all().create(number, start, argument) else {
-            ending::give_up("the system gives no more threads");
-        };
-        fiber.detached = is_detached(attributes);
-        if stack_size(attributes) > lenders::STACK {
-            let most = lenders::STACK >> 20;
-            results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
-        }
-        // SAFETY: the program's variable for the result.
-        unsafe { *thread = fiber.pthread };
-        0
-    })
+    at_work(|| create(thread, attributes, start, argument))
 } }
+
+/// Makes a thread that begins with `start`.
+pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
+    let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+    // Before libc makes a thread, which allocates: this is still where the program called.
+    details::created(number);
+    let Some(fiber) = fibers::all().create(number, start, argument) else {
+        ending::give_up("the system gives no more threads");
+    };
+    fiber.detached = is_detached(attributes);
+    if stack_size(attributes) > lenders::STACK {
+        let most = lenders::STACK >> 20;
+        results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
+    }
+    // SAFETY: the program's variable for the result.
+    unsafe { *thread = fiber.pthread };
+    0
+}
 
 fn is_detached(attributes: *const pthread_attr_t) -> bool {
     if attributes.is_null() {
@@ -52,7 +55,7 @@ fn stack_size(attributes: *const pthread_attr_t) -> usize {
 }
 
 /// Joins a thread, until a time if there is one.
-fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c_int {
+pub fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c_int {
     let all = fibers::all();
     let Some(target) = all.find(thread) else { return ESRCH };
     if target == fibers::current() {
@@ -128,6 +131,11 @@ hook! { fn pthread_detach(thread: pthread_t) -> c_int {
     if !active() {
         return real!(pthread_detach(thread): fn(pthread_t) -> c_int);
     }
+    detach(thread)
+} }
+
+/// Nobody will join the thread.
+pub fn detach(thread: pthread_t) -> c_int {
     let all = fibers::all();
     match all.find(thread) {
         None => ESRCH,
@@ -137,7 +145,7 @@ hook! { fn pthread_detach(thread: pthread_t) -> c_int {
             0
         }
     }
-} }
+}
 
 hook! { fn gettid() -> c_int {
     if !active() {
@@ -198,12 +206,17 @@ pub fn run_destructors() {
     }
 }
 
-type KeyDestructor = unsafe extern "C-unwind" fn(*mut c_void);
+pub type KeyDestructor = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// The destructors of keys, by key.
 static KEYS: Global<Vec<Option<KeyDestructor>>> = Global::new(Vec::new());
 
 hook! { fn pthread_key_create(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) -> c_int {
+    create_key(key, destructor)
+} }
+
+/// Makes a key, and remembers what is to be done with its values.
+pub fn create_key(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) -> c_int {
     let error = real!(pthread_key_create(key, destructor): fn(*mut pthread_key_t, Option<KeyDestructor>) -> c_int);
     if error == 0 {
         let inside = global::inside();
@@ -218,11 +231,16 @@ hook! { fn pthread_key_create(key: *mut pthread_key_t, destructor: Option<KeyDes
         global::set_inside(inside);
     }
     error
-} }
+}
 
 hook! { fn pthread_key_delete(key: pthread_key_t) -> c_int {
+    delete_key(key)
+} }
+
+/// Forgets a key.
+pub fn delete_key(key: pthread_key_t) -> c_int {
     if let Some(entry) = KEYS.get().get_mut(key as usize) {
         *entry = None;
     }
     real!(pthread_key_delete(key): fn(pthread_key_t) -> c_int)
-} }
+}

@@ -10,7 +10,8 @@ use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{c_int, c_uint, time_t, timespec, timeval};
 
-fn sleep_until(deadline: u64) {
+/// The running thread sleeps until that time.
+pub fn sleep_until(deadline: u64) {
     // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
     if deadline <= clock::now() || crate::explore::is_on() {
         clock::put_forward(deadline);
@@ -25,8 +26,14 @@ fn sleep_until(deadline: u64) {
     });
 }
 
-fn nanoseconds(time: &timespec) -> u64 {
+/// How long that is.
+pub fn nanoseconds(time: &timespec) -> u64 {
     (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
+}
+
+/// A time in nanoseconds as libc says it.
+pub fn as_timespec(time: u64) -> timespec {
+    timespec { tv_sec: (time / SECOND) as time_t, tv_nsec: (time % SECOND) as i64 }
 }
 
 hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
@@ -87,9 +94,8 @@ hook! { fn clock_gettime(name: c_int, time: *mut timespec) -> c_int {
     if !active() {
         return real!(clock_gettime(name, time): fn(c_int, *mut timespec) -> c_int);
     }
-    let now = clock::read(name);
     // SAFETY: the program's variable for the result.
-    unsafe { *time = timespec { tv_sec: (now / SECOND) as time_t, tv_nsec: (now % SECOND) as i64 } };
+    unsafe { *time = as_timespec(clock::read(name)) };
     0
 } }
 
