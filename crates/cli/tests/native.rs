@@ -122,6 +122,33 @@ fn rust_programs_run_too() {
     assert_eq!(findings(&checked)[0]["kind"], "panic");
 }
 
+/// What the standard library does to its own counters and streams neither hides a race nor makes one. In every execution the reader gets the block without order.
+#[test]
+fn races_of_rust_programs_are_not_hidden_by_the_standard_library() {
+    let directory = with(&["published.rs"]);
+    let run = test(&directory, &["published.rs", "--keep-going", "--executions", "200"]);
+    let found = findings(&run);
+    assert_eq!(kinds(&run), ["data-race".to_owned()].into(), "{found:?}");
+    assert!(found.iter().any(|finding| finding["count"] == 200), "{found:?}");
+    assert!(found.iter().all(|finding| finding["labels"][0]["file"] == "published.rs"), "{found:?}");
+}
+
+#[test]
+fn rust_threads_that_wake_each_other_are_not_stuck() {
+    let directory = with(&["parks.rs"]);
+    let run = test(&directory, &["parks.rs", "--executions", "3000"]);
+    assert_eq!(findings(&run), Vec::<Json>::new());
+}
+
+/// A thread gets to sleep in about one of 100 executions: missed by 2,000 once in 10^8.
+#[test]
+fn a_thread_that_looks_before_it_sleeps_gets_to_sleep() {
+    let directory = with(&["never_told.cpp"]);
+    let arguments = ["test", "never_told.cpp", "--format", "json", "--executions", "2000"];
+    let run = finish(command(directory.path()).args(arguments).env("CXXFLAGS", "-std=c++20"));
+    assert_eq!(kinds(&run), ["deadlock".to_owned()].into());
+}
+
 #[test]
 fn a_finding_replays_as_it_was_a_hundred_times() {
     let directory = with(&["store_buffering.c", "correct.cpp"]);

@@ -45,6 +45,33 @@ fn titles(finding: &Json) -> Vec<&str> {
     stacks.iter().map(|stack| stack["title"].as_str().expect("a title")).collect()
 }
 
+/// The library reads and writes memory for the program: ThreadSanitizer sees that, and so must we. What pipes and sockets order is ordered.
+#[test]
+fn what_the_library_does_for_the_program_is_the_programs_doing() {
+    let directory = with("library.c");
+    let built = fencepost(directory.path(), &["cc", "-w", "-g", "-O1", "-fno-builtin", "library.c", "-o", "library"]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let run = |what: &str| {
+        let arguments = ["test", "./library", "--format", "json", "--executions", "50", "--keep-going", "--", what];
+        fencepost(directory.path(), &arguments)
+    };
+    let reads = ["strlen", "strcmp", "strchr", "strcpy", "strcat", "memcmp", "memchr", "strtol", "puts", "fwrite"];
+    let more = ["printf", "format", "write", "writev"];
+    let writes = ["strncpy", "mempcpy", "snprintf", "clock"];
+    for what in reads.into_iter().chain(more).chain(writes) {
+        let run = run(what);
+        assert_eq!(kinds(&run), ["data-race"], "{what}");
+        let access = if writes.contains(&what) { "write" } else { "read" };
+        let labels = findings(&run)[0]["labels"].as_array().expect("labels").clone();
+        let main = labels.iter().find(|label| label["thread"] == 0).expect("the main thread takes part");
+        assert_eq!((&main["function"], &main["access"]), (&"use".into(), &access.into()), "{what}");
+    }
+    for what in ["pipe", "close", "socket", "event", "readv", "epoll", "elsewhere"] {
+        let run = run(what);
+        assert_eq!((kinds(&run), run.status), (Vec::new(), 0), "{what}");
+    }
+}
+
 /// Both accesses with all their calls, where their threads and the memory come from, and why nothing orders them; from `test` and from
 /// `check`, by fork and in place.
 #[test]

@@ -2,7 +2,9 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view};
+use crate::{
+    atomically, clock, ending, explore, fibers, hooks, instrumented, modules, results, shadow, shared, stall, view,
+};
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_mailbox::{Pruning, Request};
@@ -113,6 +115,10 @@ pub fn initialise(request: &Request) {
         Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
     };
     each!(&mut engine, e => e.set_recording(request.keep_traces));
+    let is_opaque = modules::has_rust();
+    if is_opaque {
+        instrumented::prepare();
+    }
     *CONTROL.get() = Some(Control {
         model: request.model,
         engine,
@@ -122,7 +128,7 @@ pub fn initialise(request: &Request) {
         atomics: BTreeMap::new(),
         written: Vec::new(),
         drawn: None,
-        is_opaque: modules::has_rust(),
+        is_opaque,
         intruded: Vec::new(),
         recent: Vec::new(),
         fences: Vec::new(),

@@ -51,6 +51,7 @@ mod global;
 mod heap;
 mod hooks;
 mod hunt;
+mod instrumented;
 mod lenders;
 mod modules;
 mod real;

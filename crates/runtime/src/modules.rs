@@ -86,6 +86,16 @@ pub fn has_rust() -> bool {
         })
 }
 
+/// Where the program's own file lies: it is mapped first.
+pub fn executable() -> Option<(usize, usize)> {
+    MODULES.get().first().map(|module| (module.start, module.end))
+}
+
+/// Do these bytes lie within the program's own file?
+pub fn is_executable(address: usize, length: usize) -> bool {
+    executable().is_some_and(|(start, end)| start <= address && address.saturating_add(length) <= end)
+}
+
 /// The label of the call that returns to `pc`. 0 if that is nowhere.
 #[inline]
 pub fn label(pc: usize) -> u32 {

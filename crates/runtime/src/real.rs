@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[repr(C)]
 pub struct Entry {
     name: *const c_char,
+    /// Read by thunks, too: the second word.
     address: AtomicUsize,
 }
 

@@ -92,6 +92,8 @@ pub enum Hidden {
     ThreadStart = 8,
     /// A thread's end: 1 when it has ended.
     ThreadEnd = 9,
+    /// A file through which threads hand something to each other: its value means nothing.
+    File = 10,
 }
 
 const HIDDEN: u64 = 1 << 63;
@@ -100,6 +102,10 @@ const KIND_MASK: u64 = 0x7f << KIND_SHIFT;
 const SPREAD: u32 = 4;
 
 impl Location {
+    /// Tells two kinds of objects at the same address apart whose hidden states are alike: futexes from condition variables, and the guards of C++ statics
+    /// from `pthread_once_t`. Part of the key.
+    pub const OTHER_KEY: u64 = 1 << 50;
+
     /// `size` bytes at `address`.
     #[inline]
     pub fn new(address: u64, size: Size) -> Self {
@@ -116,7 +122,7 @@ impl Location {
 
     /// The kind and key of a hidden location; `None` for the program's own memory.
     pub fn as_hidden(self) -> Option<(Hidden, u64)> {
-        const KINDS: [Hidden; 9] = [
+        const KINDS: [Hidden; 10] = [
             Hidden::Mutex,
             Hidden::RwLock,
             Hidden::Condvar,
@@ -126,6 +132,7 @@ impl Location {
             Hidden::Park,
             Hidden::ThreadStart,
             Hidden::ThreadEnd,
+            Hidden::File,
         ];
         if self.address & HIDDEN == 0 {
             return None;

@@ -111,6 +111,14 @@ impl Describe for Words {
                 Hidden::ThreadStart => format!("start of thread {key}"),
                 Hidden::ThreadEnd => format!("end of thread {key}"),
                 Hidden::Park => format!("token of thread {key}"),
+                Hidden::File if key == 0 => "what sockets carry".to_owned(),
+                Hidden::File => format!("pipe {key}"),
+                Hidden::Condvar if key & Location::OTHER_KEY != 0 => {
+                    format!("futex {}", self.address(key & !Location::OTHER_KEY))
+                }
+                Hidden::Once if key & Location::OTHER_KEY != 0 => {
+                    format!("guard {}", self.address(key & !Location::OTHER_KEY))
+                }
                 _ => format!("{} {}", format!("{kind:?}").to_lowercase(), self.address(key)),
             };
         }

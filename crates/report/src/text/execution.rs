@@ -10,7 +10,7 @@ use crate::order::Staleness;
 use crate::{Describe, Order, Timeline};
 use fencepost_trace::{
     Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, Location, Outcome, RmwOrder, StoreOrder, ThreadId,
-    Trace,
+    Trace, Value,
 };
 
 /// Narrower columns than this are not worth reading.
@@ -254,6 +254,17 @@ fn synchronisation(kind: &EventKind) -> Option<(String, Option<Location>)> {
         (Hidden::Mutex | Hidden::RwLock, true, None) => "does not get",
         (Hidden::Mutex | Hidden::RwLock, true, Some(_)) => "takes",
         (Hidden::Mutex | Hidden::RwLock, false, _) => "releases",
+        // Who waits is a number that means nothing to anybody, but for nobody.
+        (Hidden::Condvar, ..) => match kind {
+            EventKind::Rmw { read: Value::ZERO, written: Value::ZERO, .. } => "finds nobody waiting at",
+            EventKind::Rmw { read: Value::ZERO, .. } => "begins to wait at",
+            EventKind::Rmw { written: Value::ZERO, .. } => "no longer waits at",
+            _ => "changes who waits at",
+        },
+        (Hidden::File, ..) => match kind {
+            EventKind::Rmw { order: RmwOrder::Release, .. } => "writes to",
+            _ => "has read from",
+        },
         _ => return None,
     };
     Some((words.to_owned(), Some(at)))

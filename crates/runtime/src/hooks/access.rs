@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, exact, explore, shared, stall, view};
+use crate::{calls, control, exact, explore, instrumented, shared, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -167,6 +167,14 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             stall::uncertain();
             view::range(address, length, kind.write, pc);
         }
+    }
+}
+
+/// The program has called a function of libc at `pc`, which accesses this memory for it. What code without instrumentation lets libc do is no more the program's than what
+/// it does itself; but under the hardware models memory must be as it sees it.
+pub fn by_library(address: usize, length: usize, kind: Kind, pc: usize) {
+    if global::mode() == mode::HARDWARE || instrumented::is_instrumented(pc) {
+        range(address, length, kind, pc);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Open files, the directory and the mask of new files. What an execution changes is put back after it.
 
 use super::semaphore::fail;
-use super::{at_work, hook, watch};
+use super::{at_work, descriptors, hook, watch};
 use crate::global::{Global, active};
 use crate::real::real;
 use crate::restart::beyond;
@@ -93,8 +93,13 @@ macro_rules! opens {
 
 opens! {
     open open64 openat openat64 creat creat64 fopen fopen64 fdopen tmpfile tmpfile64 mkstemp mkostemp opendir
-    dup socket socketpair pipe pipe2 eventfd epoll_create epoll_create1 accept4 timerfd_create signalfd
+    dup socket socketpair pipe pipe2 eventfd epoll_create epoll_create1 timerfd_create signalfd
     inotify_init inotify_init1 memfd_create shm_open
+}
+
+/// The program opens a file.
+pub fn opens() {
+    STATE.get().opened = true;
 }
 
 /// Is this file the runtime's own?
@@ -195,6 +200,7 @@ hook! { fn close(file: c_int) -> c_int {
             return fail(EBADF);
         }
         at_work(|| touches(file, "close()"));
+        descriptors::release(file);
     }
     real!(close(file): fn(c_int) -> c_int)
 } }

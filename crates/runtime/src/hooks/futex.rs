@@ -14,7 +14,7 @@ use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Size, Updat
 use libc::{EAGAIN, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
 
 /// Futexes are told from condition variables by this bit of the key.
-const FUTEX: u64 = 1 << 50;
+const FUTEX: u64 = Location::OTHER_KEY;
 
 fn update(key: u64, update: Update, guard: Guard) -> fencepost_trace::Reply {
     let at = Location::hidden(Hidden::Condvar, key);

@@ -3,14 +3,15 @@
 //! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way until the kernel says that it will
 //! not block. With nobody else left to run, it is made as it is.
 
-use super::files::used;
-use super::{at_work, cancel, hook};
+use super::files::{opens, used};
+use super::{at_work, cancel, descriptors, hook, text, watch};
 use crate::global::{self, active};
 use crate::real::real;
 use crate::{control, fibers, sys};
 use fencepost_trace::Op;
 use libc::{
-    c_int, c_void, epoll_event, fd_set, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
+    c_int, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec,
+    timeval,
 };
 
 /// Lets others run until the file is ready.
@@ -31,15 +32,44 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
     });
 }
 
+/// The program has read into a buffer: the file, and what the call returned.
+fn has_read(file: c_int, buffer: usize, result: ssize_t) -> ssize_t {
+    if active() && result >= 0 {
+        keeping_error(|| {
+            descriptors::acquire(file);
+            text::write(buffer, result as usize);
+        });
+    }
+    result
+}
+
+/// The program is about to write from a buffer.
+fn writes(file: c_int, buffer: usize, size: usize) {
+    await_file(file, libc::POLLOUT);
+    if active() {
+        text::read(buffer, size);
+        descriptors::release(file);
+    }
+}
+
+/// Does something after a call of libc, whose error stays.
+fn keeping_error(act: impl FnOnce()) {
+    // SAFETY: the running thread's own.
+    let error = unsafe { *libc::__errno_location() };
+    act();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = error };
+}
+
 hook! { fn read(file: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
     used(file);
     await_file(file, libc::POLLIN);
-    real!(read(file, buffer, size): fn(c_int, *mut c_void, size_t) -> ssize_t)
+    has_read(file, buffer as usize, real!(read(file, buffer, size): fn(c_int, *mut c_void, size_t) -> ssize_t))
 } }
 
 hook! { fn write(file: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
     used(file);
-    await_file(file, libc::POLLOUT);
+    writes(file, buffer as usize, size);
     real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t)
 } }
 
@@ -47,20 +77,135 @@ hook! { fn recv(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int) ->
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLIN);
     }
-    real!(recv(file, buffer, size, flags): fn(c_int, *mut c_void, size_t, c_int) -> ssize_t)
+    has_read(file, buffer as usize, real!(recv(file, buffer, size, flags): fn(c_int, *mut c_void, size_t, c_int) -> ssize_t))
 } }
 
 hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) -> ssize_t {
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLOUT);
     }
+    text::read(buffer as usize, size);
+    descriptors::release(file);
     real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t)
+} }
+
+hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> ssize_t {
+    if flags & libc::MSG_DONTWAIT == 0 {
+        await_file(file, libc::POLLIN);
+    }
+    let result = real!(recvfrom(file, buffer, size, flags, from, length):
+        fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t);
+    has_read(file, buffer as usize, result)
+} }
+
+hook! { fn sendto(file: c_int, buffer: *const c_void, size: size_t, flags: c_int, to: *const sockaddr, length: socklen_t) -> ssize_t {
+    if flags & libc::MSG_DONTWAIT == 0 {
+        await_file(file, libc::POLLOUT);
+    }
+    text::read(buffer as usize, size);
+    descriptors::release(file);
+    real!(sendto(file, buffer, size, flags, to, length):
+        fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t)
+} }
+
+/// The pieces of memory in a list of the program's.
+fn pieces(list: *const iovec, count: usize) -> &'static [iovec] {
+    // SAFETY: the program's list, of this length; it is used up before the call is made or returns.
+    if list.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } }
+}
+
+/// The program has read so many bytes into the pieces.
+fn has_read_pieces(file: c_int, list: &[iovec], result: ssize_t) -> ssize_t {
+    let mut left = result.max(0) as usize;
+    for piece in list {
+        let length = piece.iov_len.min(left);
+        keeping_error(|| text::write(piece.iov_base as usize, length));
+        left -= length;
+    }
+    has_read(file, 0, result.min(0));
+    if result > 0 {
+        keeping_error(|| descriptors::acquire(file));
+    }
+    result
+}
+
+fn writes_pieces(file: c_int, list: &[iovec]) {
+    await_file(file, libc::POLLOUT);
+    list.iter().for_each(|piece| text::read(piece.iov_base as usize, piece.iov_len));
+    descriptors::release(file);
+}
+
+hook! { fn readv(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
+    used(file);
+    await_file(file, libc::POLLIN);
+    let result = real!(readv(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t);
+    has_read_pieces(file, pieces(list, count.max(0) as usize), result)
+} }
+
+hook! { fn writev(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
+    used(file);
+    writes_pieces(file, pieces(list, count.max(0) as usize));
+    real!(writev(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t)
+} }
+
+hook! { fn recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    if flags & libc::MSG_DONTWAIT == 0 {
+        await_file(file, libc::POLLIN);
+    }
+    let result = real!(recvmsg(file, message, flags): fn(c_int, *mut msghdr, c_int) -> ssize_t);
+    // SAFETY: the program's message.
+    let (list, count) = unsafe { ((*message).msg_iov, (*message).msg_iovlen) };
+    has_read_pieces(file, pieces(list, count), result)
+} }
+
+hook! { fn sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the program's message.
+    let (list, count) = unsafe { ((*message).msg_iov, (*message).msg_iovlen) };
+    if flags & libc::MSG_DONTWAIT == 0 {
+        await_file(file, libc::POLLOUT);
+    }
+    pieces(list, count).iter().for_each(|piece| text::read(piece.iov_base as usize, piece.iov_len));
+    descriptors::release(file);
+    real!(sendmsg(file, message, flags): fn(c_int, *const msghdr, c_int) -> ssize_t)
+} }
+
+hook! { fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
+    await_file(file, libc::POLLIN);
+    let error = real!(eventfd_read(file, value): fn(c_int, *mut u64) -> c_int);
+    has_read(file, value as usize, if error == 0 { 8 } else { -1 });
+    error
+} }
+
+hook! { fn eventfd_write(file: c_int, value: u64) -> c_int {
+    writes(file, 0, 0);
+    real!(eventfd_write(file, value): fn(c_int, u64) -> c_int)
 } }
 
 hook! { fn accept(file: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
     await_file(file, libc::POLLIN);
-    real!(accept(file, address, length): fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int)
+    let result = real!(accept(file, address, length): fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int);
+    has_read(file, 0, result.min(0) as ssize_t);
+    result
 } }
+
+hook! { fn accept4(file: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int {
+    opens();
+    await_file(file, libc::POLLIN);
+    let result = real!(accept4(file, address, length, flags): fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int);
+    has_read(file, 0, result.min(0) as ssize_t);
+    result
+} }
+
+watch! { fn connect(file: c_int) { descriptors::release_now(file) } }
+watch! { fn shutdown(file: c_int) { descriptors::release_now(file) } }
+
+/// Some file is ready, says what a call returned: it is not known which one, and that is how its writer wants it.
+fn has_waited(result: c_int) -> c_int {
+    if active() && result > 0 {
+        keeping_error(descriptors::acquire_all);
+    }
+    result
+}
 
 hook! { fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     if !active() || timeout == 0 {
@@ -71,7 +216,7 @@ hook! { fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     // A time-out is so many chances for the others: real time does not pass.
     await_files(list, (timeout > 0).then_some(timeout as u64));
     let timeout = if timeout > 0 { 0 } else { timeout };
-    real!(poll(files, count, timeout): fn(*mut pollfd, nfds_t, c_int) -> c_int)
+    has_waited(real!(poll(files, count, timeout): fn(*mut pollfd, nfds_t, c_int) -> c_int))
 } }
 
 /// So many chances for the others as a time has milliseconds.
@@ -87,7 +232,7 @@ hook! { fn ppoll(files: *mut pollfd, count: nfds_t, time: *const timespec, mask:
     }
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     let time = if active() && !time.is_null() { &raw const now } else { time };
-    real!(ppoll(files, count, time, mask): fn(*mut pollfd, nfds_t, *const timespec, usize) -> c_int)
+    has_waited(real!(ppoll(files, count, time, mask): fn(*mut pollfd, nfds_t, *const timespec, usize) -> c_int))
 } }
 
 /// The files of three sets, any of which may be null.
@@ -114,7 +259,7 @@ hook! { fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *
             time = &raw mut now;
         }
     }
-    real!(select(count, read, write, except, time): fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int)
+    has_waited(real!(select(count, read, write, except, time): fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int))
 } }
 
 hook! { fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *const timespec, mask: usize) -> c_int {
@@ -129,8 +274,8 @@ hook! { fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: 
             time = &raw const now;
         }
     }
-    real!(pselect(count, read, write, except, time, mask):
-        fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, usize) -> c_int)
+    has_waited(real!(pselect(count, read, write, except, time, mask):
+        fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, usize) -> c_int))
 } }
 
 /// Lets others run until something has happened that an epoll set waits for. What is left of the time afterwards.
@@ -145,10 +290,10 @@ fn await_events(set: c_int, timeout: c_int) -> c_int {
 
 hook! { fn epoll_wait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int {
     let timeout = await_events(set, timeout);
-    real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int)
+    has_waited(real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int))
 } }
 
 hook! { fn epoll_pwait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: usize) -> c_int {
     let timeout = await_events(set, timeout);
-    real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int)
+    has_waited(real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int))
 } }

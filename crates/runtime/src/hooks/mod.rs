@@ -13,6 +13,7 @@ pub mod c11_threads;
 pub mod cancel;
 pub mod chance;
 pub mod cond;
+pub mod descriptors;
 pub mod files;
 pub mod futex;
 pub mod io;
@@ -27,6 +28,7 @@ pub mod semaphore;
 pub mod spec;
 pub mod stdio;
 pub mod strings;
+pub mod text;
 pub mod threads;
 pub mod time;
 pub mod volatile;
@@ -175,6 +177,7 @@ pub fn begin() {
     panics::reset();
     crate::spec::begin();
     stdio::begin();
+    descriptors::begin();
     chance::begin();
 }
 

@@ -9,7 +9,7 @@ use fencepost_trace::{Location, Op, Size, Value};
 use libc::c_int;
 
 /// Guards of C++ statics are told from `pthread_once_t` by this bit of the key.
-const GUARD: u64 = 1 << 50;
+const GUARD: u64 = Location::OTHER_KEY;
 /// How glibc marks a `pthread_once_t` that is done.
 const DONE: u32 = 2;
 

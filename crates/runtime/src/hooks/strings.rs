@@ -90,7 +90,7 @@ macro_rules! quiet {
 fn announce(address: usize, length: usize, kind: Kind, place: (usize, usize)) {
     if global::active() {
         global::set_caller(place.0, place.1);
-        access::range(address, length, kind, place.0);
+        access::by_library(address, length, kind, place.0);
     }
 }
 

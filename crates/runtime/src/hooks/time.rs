@@ -1,7 +1,7 @@
 //! Sleeping, giving way, and the clock.
 
 use super::threads::take_timeout;
-use super::{at_work, hook};
+use super::{at_work, hook, text};
 use crate::clock::{self, SECOND};
 use crate::global::active;
 use crate::real::real;
@@ -94,6 +94,7 @@ hook! { fn clock_gettime(name: c_int, time: *mut timespec) -> c_int {
     if !active() {
         return real!(clock_gettime(name, time): fn(c_int, *mut timespec) -> c_int);
     }
+    text::write(time as usize, size_of::<timespec>());
     // SAFETY: the program's variable for the result.
     unsafe { *time = as_timespec(clock::read(name)) };
     0
@@ -105,6 +106,7 @@ hook! { fn gettimeofday(time: *mut timeval, zone: usize) -> c_int {
     }
     let now = clock::read(libc::CLOCK_REALTIME);
     if !time.is_null() {
+        text::write(time as usize, size_of::<timeval>());
         // SAFETY: the program's variable for the result.
         unsafe { *time = timeval { tv_sec: (now / SECOND) as time_t, tv_usec: (now % SECOND / 1000) as i64 } };
     }
@@ -117,6 +119,7 @@ hook! { fn time(result: *mut time_t) -> time_t {
     }
     let now = (clock::read(libc::CLOCK_REALTIME) / SECOND) as time_t;
     if !result.is_null() {
+        text::write(result as usize, size_of::<time_t>());
         // SAFETY: the program's variable for the result.
         unsafe { *result = now };
     }
