@@ -72,6 +72,16 @@ fn what_the_library_does_for_the_program_is_the_programs_doing() {
     }
 }
 
+#[test]
+fn memory_that_is_used_again_keeps_no_order_of_its_old_use() {
+    let directory = with("recycled.c");
+    let run =
+        fencepost(directory.path(), &["test", "recycled.c", "--format", "json", "--executions", "20", "--keep-going"]);
+    let found = findings(&run);
+    let text = found.iter().find(|finding| finding["labels"][1]["line"] == 22).expect("the text is read without order");
+    assert_eq!((&text["kind"], &text["count"]), (&"data-race".into(), &20.into()), "{found:?}");
+}
+
 /// Both accesses with all their calls, where their threads and the memory come from, and why nothing orders them; from `test` and from
 /// `check`, by fork and in place.
 #[test]

@@ -619,6 +619,11 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Load { at, order, failed_rmw: false }, newest);
     }
 
+    /// The memory of a known location was given back and is used for something else from now on.
+    pub fn retire(&mut self, at: Location) {
+        self.machine.retire(at);
+    }
+
     /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.
     pub fn overwrite(&mut self, thread: ThreadId, at: Location, value: Value, label: u32) {
         self.threads[thread.index()].label = label;

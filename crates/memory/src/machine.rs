@@ -82,6 +82,11 @@ pub trait Machine {
         let _ = forget;
     }
 
+    /// The memory of this location was given back, and is used for something else from now on: nobody reads what was stored there up to now but the newest.
+    fn retire(&mut self, at: Location) {
+        let _ = at;
+    }
+
     /// There is a thread of this name now. If another has created it, its first event will be to take over what that one knows.
     fn begin_thread(&mut self, thread: ThreadId, creator: Option<ThreadId>) {
         let _ = (thread, creator);

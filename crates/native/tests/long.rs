@@ -68,6 +68,8 @@ fn a_million_operations() {
 
     run(&of(Model::C11, "flag", ROUNDS / 8, Pruning::Conservative));
     run(&of(Model::C11, "stores", ROUNDS, Pruning::Aggressive(1_000)));
+    // Nobody reads what was stored in a block that is gone.
+    run(&of(Model::C11, "blocks", ROUNDS / 4, Pruning::Conservative));
     run(&of(Model::Pslo, "counter", ROUNDS / 8, Pruning::Conservative));
     run(&of(Model::Sc, "stores", ROUNDS / 8, Pruning::Conservative));
     // The compiler is one of the children, too.

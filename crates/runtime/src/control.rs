@@ -72,6 +72,8 @@ struct Control {
     /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
     /// without instrumentation has written it.
     atomics: BTreeMap<u64, (Size, Value)>,
+    /// Under c11: atomic locations in memory that was given back. Whoever comes there next finds another object.
+    given_back: BTreeMap<u64, Size>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
     written: Vec<(usize, usize, usize)>,
     /// How the answers of this execution are drawn, if they are.
@@ -126,6 +128,7 @@ pub fn initialise(request: &Request) {
         busy: 0,
         buffer,
         atomics: BTreeMap::new(),
+        given_back: BTreeMap::new(),
         written: Vec::new(),
         drawn: None,
         is_opaque,
@@ -160,6 +163,7 @@ pub fn begin(answers: Answers, max_steps: u64) {
         }
     }
     control.atomics.clear();
+    control.given_back.clear();
     control.written.clear();
     control.intruded.clear();
     control.recent.clear();
@@ -478,6 +482,7 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     if is_opaque {
         notice_all();
     }
+    take_up(at);
     notice(at);
     if is_opaque && let Access::Load { order, .. } = access {
         bring_up_to_date(at, order);
@@ -496,6 +501,39 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     }
     control().atomics.insert(at.address, (at.size, memory(at)));
     reply
+}
+
+/// c11: this memory is given back.
+pub fn give_back(address: usize, length: usize) {
+    let control = control();
+    let Engine::C11(execution) = &mut control.engine else { return };
+    let range = address as u64..(address + length) as u64;
+    while let Some((at, (size, _))) = control.atomics.range(range.clone()).next().map(|(at, known)| (*at, *known)) {
+        control.atomics.remove(&at);
+        control.given_back.insert(at, size);
+        execution.retire(Location::new(at, size));
+    }
+}
+
+/// c11: an atomic operation is about to be made there. If the memory was given back before, what it holds now is the beginning of a new object, to everybody.
+fn take_up(at: Location) {
+    let control = control();
+    if control.given_back.is_empty() {
+        return;
+    }
+    let Engine::C11(execution) = &mut control.engine else { return };
+    let range = at.address.saturating_sub(15)..at.end();
+    let found = |given_back: &BTreeMap<u64, Size>| {
+        let mut old = given_back.range(range.clone()).map(|(address, size)| Location::new(*address, *size));
+        old.find(|old| old.overlaps(at))
+    };
+    while let Some(old) = found(&control.given_back) {
+        control.given_back.remove(&old.address);
+        let value = memory(old);
+        execution.overwrite(fibers::current(), old, value, modules::label(global::caller()));
+        execution.retire(old);
+        control.atomics.insert(old.address, (old.size, value));
+    }
 }
 
 /// Does the program use atomics in code without instrumentation, too?

@@ -18,6 +18,8 @@ pub(super) struct MixedCell {
     is_forgetful: bool,
     /// Everything that was released into it.
     pub(super) released: Knowledge,
+    /// The places that are part of it; some are there twice.
+    pub(super) places: Vec<usize>,
 }
 
 impl MixedCell {
@@ -84,6 +86,7 @@ impl MixedCell {
 
     /// Takes in another cell.
     pub(super) fn absorb_cell(&mut self, other: &MixedCell) {
+        self.places.extend(&other.places);
         self.cover(other.address, other.address + other.bytes.len() as u64);
         let start = (other.address - self.address) as usize;
         self.bytes[start..start + other.bytes.len()].copy_from_slice(&other.bytes);

@@ -40,6 +40,8 @@
 //! *A window* ([`C11::with_window`]) is the paper's aggressive mode and loses behaviours: every store that is older than so many events counts as known to
 //! everybody, so that what is known to be before it cannot be read any more, and among seq_cst fences older than the last so
 //! many the newest stands for all. More constraints are a subset of the executions, never a new one.
+//!
+//! *Memory that is given back* ([`Machine::retire`]) and used for another object is treated alike: nobody reads what was stored in the old one.
 
 mod cell;
 mod mo;
@@ -121,6 +123,8 @@ struct Place {
     mixed: Option<usize>,
     /// With more stores than this it is time to prune.
     crowded: usize,
+    /// Up to this event the memory was used for something else: what is older counts as known to everybody.
+    retired: EventId,
     /// What the stores that were pruned have released.
     released: Knowledge,
 }
@@ -268,7 +272,11 @@ impl C11 {
 
     /// Adds the stores that count as known to everybody because of their age.
     fn add_old(&self, place: &Place, prior: &mut Vec<StoreId>) {
-        let Some(old) = self.window.and_then(|window| self.latest.0.checked_sub(window)).map(EventId) else { return };
+        let old = self.window.and_then(|window| self.latest.0.checked_sub(window)).map_or(EventId::INIT, EventId);
+        let old = old.max(place.retired);
+        if old.is_init() {
+            return;
+        }
         for t in 0..place.mo.threads() {
             if let Some(store) = place.mo.last_up_to(t, old) {
                 add_prior(&place.mo, prior, store);
@@ -529,6 +537,7 @@ impl C11 {
                 sc_stores: Vec::new(),
                 mixed: None,
                 crowded: usize::MAX,
+                retired: EventId::INIT,
                 released: Knowledge::default(),
             });
         }
@@ -540,6 +549,7 @@ impl C11 {
         place.sc_stores.clear();
         place.mixed = None;
         place.crowded = self.pruning.unwrap_or(usize::MAX);
+        place.retired = EventId::INIT;
         place.released.clear();
         place.next = self.blocks.insert(at.address / BLOCK, number as u32);
         self.used_places += 1;
@@ -554,7 +564,7 @@ impl C11 {
         let mut overlapping = Vec::new();
         self.overlapping(at, &mut overlapping);
         let mut absorbed: Vec<usize> = Vec::new();
-        for place in overlapping {
+        for place in overlapping.iter().copied() {
             match self.places[place].mixed {
                 Some(other) if !absorbed.contains(&other) => {
                     absorbed.push(other);
@@ -574,16 +584,13 @@ impl C11 {
         }
         // Every place in the cell's bytes is now part of it, and so is the new one.
         let number = self.cells.len();
-        for place in 0..self.used_places {
-            let inside = self.places[place].location.overlaps(at)
-                || self.places[place].mixed.is_some_and(|c| absorbed.contains(&c));
-            if inside {
-                self.places[place].mixed = Some(number);
-            }
+        let place = self.new_place(at, Value::ZERO);
+        cell.places.extend(overlapping);
+        cell.places.push(place);
+        for place in &cell.places {
+            self.places[*place].mixed = Some(number);
         }
         self.cells.push(cell);
-        let place = self.new_place(at, Value::ZERO);
-        self.places[place].mixed = Some(number);
     }
 
     fn perform_mixed(&mut self, event: EventId, thread: ThreadId, cell: usize, step: &Step) {
@@ -666,6 +673,15 @@ impl Machine for C11 {
 
     fn forget_order(&mut self, forget: bool) {
         self.is_forgetful = forget;
+    }
+
+    fn retire(&mut self, at: Location) {
+        let Some(place) = self.find_place(at).filter(|place| self.places[*place].mixed.is_none()) else { return };
+        self.places[place].retired = self.latest;
+        self.prior_of = None;
+        if self.pruning.is_some() && self.places[place].mo.len() > 1 {
+            self.prune(place);
+        }
     }
 
     fn begin_thread(&mut self, thread: ThreadId, creator: Option<ThreadId>) {

@@ -19,6 +19,13 @@ static void *work(void *argument) {
                 ;
             data++;
             atomic_fetch_add_explicit(&counter, 1, memory_order_release);
+        } else if (strcmp(kind, "blocks") == 0) {
+            atomic_long *block = malloc(64);
+            atomic_init(block, i);
+            atomic_fetch_add_explicit(block, 1, memory_order_relaxed);
+            if (atomic_load_explicit(block, memory_order_relaxed) != i + 1)
+                abort();
+            free(block);
         } else {
             atomic_store_explicit(me ? &x : &y, i, memory_order_relaxed);
         }

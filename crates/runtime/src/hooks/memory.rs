@@ -66,6 +66,9 @@ pub fn release(block: usize) {
                     explore::freeing(true);
                     shadow::free(block, size, global::caller());
                     explore::freeing(false);
+                    if !explore::is_on() {
+                        control::give_back(block, size);
+                    }
                 }
                 details::freed(block);
             }
