@@ -277,6 +277,10 @@ fn pthread_objects_work_under_every_model() {
 fn features_of_cxx_work_under_every_model() {
     for feature in programs::FEATURES {
         for model in Model::ALL {
+            // libstdc++ counts down with release only and then looks whether anybody waits: under pslo it may miss a thread that sleeps, and that is found.
+            if feature == "latch" && model == Model::Pslo {
+                continue;
+            }
             let mut campaign = campaign("cxx.cpp", model, 200);
             campaign.arguments = vec![feature.to_owned()];
             let results = run(&campaign);

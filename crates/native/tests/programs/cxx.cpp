@@ -241,7 +241,8 @@ static void atomic_wait() {
   int data = 0;
   std::thread t([&] {
     data = 1;
-    word.store(1, std::memory_order_release);
+    // Not only release: libstdc++ then looks whether anybody waits, and nothing would keep that behind the store.
+    word.store(1);
     word.notify_one();
   });
   word.wait(0, std::memory_order_acquire);

@@ -13,6 +13,10 @@ use libc::c_int;
 
 /// The pipes that were used in this execution, by what the kernel calls them. That differs between executions; the place in this list does not.
 static PIPES: Global<Vec<u64>> = Global::new(Vec::new());
+/// Pipes and sockets that were open before the program began: others hold their ends, and what is closed does not come back with the next execution.
+static INHERITED: Global<Vec<u64>> = Global::new(Vec::new());
+/// So many files are looked at.
+const MOST_INHERITED: c_int = 512;
 /// All that is not a pipe.
 const OTHERS: u64 = 0;
 
@@ -21,17 +25,26 @@ pub fn begin() {
     PIPES.get().clear();
 }
 
-/// The number of the location that stands for a file.
-fn key(file: c_int) -> Option<u64> {
-    if file <= 2 {
-        return None;
-    }
+/// Once, before the first execution.
+pub fn prepare() {
+    let lasting = |about: &libc::stat| matches!(about.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK);
+    let open = (0..MOST_INHERITED).filter_map(about).filter(lasting);
+    *INHERITED.get() = open.map(|about| about.st_ino).collect();
+}
+
+/// What the kernel says of a file.
+fn about(file: c_int) -> Option<libc::stat> {
     // SAFETY: any bits are a stat; libc fills it in.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
-    if real!(fstat(file, &mut about): fn(c_int, *mut libc::stat) -> c_int) != 0 {
-        return None;
-    }
+    let error = real!(fstat(file, &mut about): fn(c_int, *mut libc::stat) -> c_int);
+    (error == 0).then_some(about)
+}
+
+/// The number of the location that stands for a file.
+fn key(file: c_int) -> Option<u64> {
+    let about = if file <= 2 { None } else { about(file) }?;
     match about.st_mode & libc::S_IFMT {
+        _ if INHERITED.get().contains(&about.st_ino) => None,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFCHR | libc::S_IFBLK => None,
         libc::S_IFIFO => {
             let pipes = PIPES.get();

@@ -168,6 +168,7 @@ pub fn prepare() {
     files::prepare();
     kernel::prepare();
     strings::prepare();
+    descriptors::prepare();
 }
 
 /// Before each execution.
