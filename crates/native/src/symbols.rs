@@ -18,9 +18,11 @@
 //! ```
 
 use crate::debuginfo;
+use crate::layout::Part;
 use crate::libraries::file_name;
 use crate::table::{Symbol, Table};
 use crate::units::Units;
+use crate::variables::Variables;
 use addr2line::Loader;
 use fencepost_trace::Label;
 use std::collections::HashMap;
@@ -102,13 +104,18 @@ pub struct Global {
     pub offset: u64,
     /// The size of the variable.
     pub size: u64,
+    /// The member or element at the place, as in the source (`.slots[3].value`); empty if that is the variable itself, or not known.
+    pub part: String,
+    /// How far into that part the place is.
+    pub part_offset: u64,
 }
 
 impl fmt::Display for Global {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.offset {
-            0 => f.write_str(&self.name),
-            offset => write!(f, "{}+{offset}", self.name),
+        write!(f, "{}{}", self.name, self.part)?;
+        match self.part_offset {
+            0 => Ok(()),
+            offset => write!(f, "+{offset}"),
         }
     }
 }
@@ -119,6 +126,8 @@ pub struct Symbols {
     modules: HashMap<PathBuf, Module>,
     /// Stacks repeat: the frames of every offset that was looked up.
     frames: HashMap<(PathBuf, u64), Arc<[Frame]>>,
+    /// The same for data.
+    globals: HashMap<(PathBuf, u64), Option<Global>>,
 }
 
 impl Symbols {
@@ -145,10 +154,20 @@ impl Symbols {
 
     /// The variable with static storage at an offset of a module's data.
     pub fn global_name(&mut self, module: &Path, offset: u64) -> Option<Global> {
-        self.module(module).global(offset)
+        let key = (module.to_owned(), offset);
+        if let Some(known) = self.globals.get(&key) {
+            return known.clone();
+        }
+        let global = self.module_mut(module).global(offset);
+        self.globals.insert(key, global.clone());
+        global
     }
 
     pub(crate) fn module(&mut self, path: &Path) -> &Module {
+        self.module_mut(path)
+    }
+
+    fn module_mut(&mut self, path: &Path) -> &mut Module {
         self.modules.entry(path.to_owned()).or_insert_with(|| Module::open(path))
     }
 }
@@ -167,6 +186,9 @@ pub(crate) struct Module {
     pub(crate) units: Units,
     /// The symbol tables of the module and of its separate debug file.
     pub(crate) table: Table,
+    /// Where the debug information is, and what it says of variables once that was asked for.
+    debug_file: PathBuf,
+    variables: Option<Variables>,
 }
 
 impl Module {
@@ -181,6 +203,8 @@ impl Module {
             loader: Loader::new_with_sup(&files.main, files.supplementary.as_ref()).ok(),
             units: Units::read(&files.main),
             table: Table::read(&sources),
+            debug_file: files.main,
+            variables: None,
         }
     }
 
@@ -233,9 +257,13 @@ impl Module {
         Frame { function, file: String::new(), directory: String::new(), line: 0, column: 0, inlined: false }
     }
 
-    fn global(&self, offset: u64) -> Option<Global> {
+    fn global(&mut self, offset: u64) -> Option<Global> {
         let Symbol { name, address, size } = self.table.object_at(offset)?;
-        Some(Global { name: variable_name(name), offset: offset - address, size: *size })
+        let far = offset - address;
+        let variables = self.variables.get_or_insert_with(|| Variables::read(&self.debug_file));
+        let part = variables.part(*address, far).unwrap_or(Part { path: String::new(), offset: far });
+        let name = variable_name(name);
+        Some(Global { name, offset: far, size: *size, part: part.path, part_offset: part.offset })
     }
 }
 
