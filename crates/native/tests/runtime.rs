@@ -212,6 +212,38 @@ fn what_a_limit_cuts_off_is_no_finding() {
     }
 }
 
+/// Under the hardware models a plain access is an operation too: loops over plain variables are endless if nobody is left who could change them. What waits
+/// in a buffer comes, however long the schedule holds it back, and what only takes long ends.
+#[test]
+fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
+    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for (how, some, all) in [
+            ("comes", false, false),
+            ("buffered", false, false),
+            ("long", false, false),
+            ("never", true, true),
+            // Under every model the waiter's own store may come last, or the other's.
+            ("lost", true, false),
+        ] {
+            let mut campaign = campaign("plain_waits.c", model, if how == "long" { 5 } else { 60 });
+            campaign.arguments = vec![how.to_owned()];
+            campaign.request.max_steps = 500_000;
+            let results = run(&campaign);
+            let endless = results.ended.get("livelock").copied().unwrap_or(0);
+            let well = results.ended.get("exit").copied().unwrap_or(0);
+            // Nothing is cut off.
+            assert_eq!(endless + well, campaign.request.count, "{model} {how}: {:?}", results.ended);
+            assert_eq!((endless > 0, well == 0), (some, all), "{model} {how}: {:?}", results.ended);
+            if let Some(found) = results.found.first() {
+                // Its answers lead to the loop, and the same look at it follows.
+                let answers = Answers::Follow { choices: found.report.choices.clone() };
+                let again = fencepost_native::host::replay(&campaign, answers).expect("it replays");
+                assert_eq!(kinds(&again), [FindingKind::Livelock].into(), "{model} {how}");
+            }
+        }
+    }
+}
+
 #[test]
 fn ends_are_told_apart_in_child_processes_too() {
     for (how, end) in [("assert", "assertion"), ("segfault", "crash"), ("loop", "timeout"), ("die", "died")] {

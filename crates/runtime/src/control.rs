@@ -65,6 +65,8 @@ struct Control {
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
     busy: u64,
+    /// How many were asked for since it was last looked whether anything changes, and how many changes there were then.
+    quiet: (u64, u64),
     /// The greatest number of stores that wait.
     buffer: Option<u32>,
     /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
@@ -118,6 +120,7 @@ pub fn initialise(request: &Request) {
         engine,
         strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
+        quiet: (0, 0),
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
@@ -158,6 +161,7 @@ pub fn begin(answers: Answers, max_steps: u64) {
     control.intruded.clear();
     control.recent.clear();
     control.busy = 0;
+    control.quiet = (0, 0);
     stall::reset();
     hooks::access::calm();
     view::reset();
@@ -244,7 +248,21 @@ fn submit(op: Op, label: u32) -> Reply {
         Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
     }
     let_time_pass();
+    watch_for_changes();
     proceed()
+}
+
+/// An execution in which nothing changes any more need not run to the limit of its steps.
+fn watch_for_changes() {
+    let control = control();
+    control.quiet.0 += 1;
+    if control.quiet.0 > stall::QUIET {
+        let changes = each!(&control.engine, e => e.change_count());
+        if changes == control.quiet.1 && !atomically::is_on() {
+            stall::begin();
+        }
+        control.quiet = (0, changes);
+    }
 }
 
 /// The fences that were asked for at a program point.
@@ -364,6 +382,9 @@ fn proceed() -> Reply {
             // Other hooks have been entered since.
             let me = fibers::me();
             global::set_caller(me.pc, me.sp);
+            if stall::is_on() {
+                global::set_caller_registers(me.registers);
+            }
             me.reply
         }
         Next::End(outcome) => ending::finish(verdict(outcome)),

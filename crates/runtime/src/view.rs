@@ -16,7 +16,7 @@
 //! has touched the place. The second is a deviation: the first such store cannot be delayed.
 
 use crate::global::{self, Global};
-use crate::{control, fibers, hooks, shadow};
+use crate::{control, explore, fibers, hooks, shadow};
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
 };
@@ -194,6 +194,9 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
 fn one(at: Location, write: bool) {
     settle();
     if !matters(at.address as usize) {
+        if write {
+            explore::wrote(at.address as usize);
+        }
         return;
     }
     control::notice(at);

@@ -54,10 +54,7 @@ pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => {
-            stall::uncertain();
-            return view::plain(address, SIZE, kind.write, pc);
-        }
+        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
         mode::SUSPICIOUS => {
             look_around();
             exact::access(address, SIZE, kind, pc);
@@ -170,8 +167,8 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     }
 }
 
-/// A thunk that hands the return address on as the second argument, and the function behind it. An exploration wants to know the registers
-/// that calls preserve, too.
+/// A thunk that hands the return address on as the second argument, and the function behind it. Where an access may be an operation, the registers that
+/// calls preserve are of interest, too.
 macro_rules! accesses {
     ($($name:ident: $size:literal $($kind:ident)*;)*) => { $(
         mod $name {
@@ -187,8 +184,8 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov [rip + {sp}], rsp",
-                "cmp byte ptr [rip + {mode}], {explored}",
-                "jne {body}",
+                "cmp byte ptr [rip + {mode}], {language}",
+                "je {body}",
                 "mov [rip + {registers}], rbx",
                 "mov [rip + {registers} + 8], rbp",
                 "mov [rip + {registers} + 16], r12",
@@ -198,7 +195,7 @@ macro_rules! accesses {
                 "jmp {body}",
                 sp = sym global::CALLER_SP,
                 mode = sym global::MODE,
-                explored = const mode::EXPLORED,
+                language = const mode::LANGUAGE,
                 registers = sym global::CALLER_REGISTERS,
                 body = sym $name::body
             )
