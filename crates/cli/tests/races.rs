@@ -321,6 +321,63 @@ fn members_and_elements_are_named_everywhere() {
     }
 }
 
+/// Where a variable on a stack is, the debug information says relative to its function's frame: gcc by the beginning of the frame, clang and rustc by a register.
+#[test]
+fn variables_on_stacks_are_named() {
+    let directory = with("locals.c");
+    let test = ["test", "locals.c", "--executions", "500", "--format", "json"];
+    for (compiler, flags) in [("gcc", "-O0"), ("gcc", "-O2 -fomit-frame-pointer"), ("clang", "-O0"), ("clang", "-O2")] {
+        if !common::have(compiler) {
+            continue;
+        }
+        for args in [&test[..], &["check", "locals.c", "--format", "json"]] {
+            let run = finish(command(directory.path()).args(args).env("CFLAGS", flags).env("FENCEPOST_CC", compiler));
+            let all = findings(&run);
+            assert_eq!((run.status, all.len()), (1, 1), "{compiler} {flags} {args:?}: {}", run.stderr);
+            let memory = &all[0]["memory"];
+            let text = "variable job.values[2] in main, on the stack of thread 0";
+            assert_eq!((&memory["text"], &memory["kind"]), (&text.into(), &"stack".into()), "{compiler} {flags}");
+            // The flag, padding and two values come before it.
+            assert_eq!((&memory["offset"], &memory["thread"]), (&24.into(), &0.into()));
+            assert!(all[0]["message"].as_str().expect("a message").contains("(job.values[2] in main)"));
+            let reason = all[0]["reason"].to_string();
+            assert!(reason.contains("relaxed load of job.ready in main"), "{reason}");
+            assert!(reason.contains("thread 2 held mutex job.mutex in main"), "{reason}");
+        }
+    }
+    // The execution has the same names.
+    assert_eq!(fencepost(directory.path(), &test).status, 1);
+    let replay = fencepost(directory.path(), &["replay", "fencepost-out/finding-1.json"]);
+    assert_eq!(replay.status, 1, "{}", replay.stderr);
+    assert!(replay.stdout.contains("writes job.ready in main = 1"), "{}", replay.stdout);
+}
+
+/// What is not in scope does not count, nor does a function that has returned: its name would be wrong.
+#[test]
+fn names_on_stacks_are_those_of_the_moment() {
+    let directory = with("scopes.c");
+    for flags in ["-O0", "-O1", "-O2"] {
+        let args = ["test", "scopes.c", "--executions", "50", "--format", "json"];
+        let run = finish(command(directory.path()).args(args).env("CFLAGS", flags));
+        let all = findings(&run);
+        // Of the read and of the write.
+        assert_eq!((run.status, all.len()), (1, 2), "{flags}: {}", run.stderr);
+        assert!(all.iter().all(|race| race["memory"]["name"] == "second[1] in main"), "{flags}: {all:?}");
+    }
+}
+
+#[test]
+fn variables_on_stacks_of_rust_are_named() {
+    let directory = with("locals.rs");
+    for flags in ["-Copt-level=0", "-Copt-level=2"] {
+        let args = ["test", "locals.rs", "--executions", "500", "--format", "json"];
+        let run = finish(command(directory.path()).args(args).env("RUSTFLAGS", flags));
+        let all = findings(&run);
+        assert_eq!((run.status, all.len()), (1, 1), "{flags}: {}", run.stderr);
+        assert_eq!(all[0]["memory"]["name"], "job.values[2] in locals::main", "{flags}");
+    }
+}
+
 // Random programs, as C and as operations for the exploration of litmus tests.
 
 #[derive(Clone, Debug)]

@@ -168,6 +168,11 @@ fn counts<'a>(reader: &Reader<'a>, array: &Die<'a>) -> Vec<Option<u64>> {
     ranges.map(of).collect()
 }
 
+/// How long a variable is.
+pub(crate) fn size_of<'a>(reader: &Reader<'a>, variable: &Die<'a>) -> Option<u64> {
+    size(reader, &reader.type_of(variable)?, DEEPEST)
+}
+
 /// How long a value of this type is. An array without an end takes what there is.
 fn size<'a>(reader: &Reader<'a>, of: &Die<'a>, deep: usize) -> Option<u64> {
     let told = of.entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value());

@@ -16,6 +16,7 @@ mod debuginfo;
 mod dwarf;
 pub mod elf;
 pub mod embedded;
+mod frames;
 pub mod gdb;
 pub mod host;
 mod image;

@@ -22,6 +22,7 @@ use crate::layout::Part;
 use crate::libraries::file_name;
 use crate::table::{Symbol, Table};
 use crate::units::Units;
+pub use crate::variables::Active;
 use crate::variables::Variables;
 use addr2line::Loader;
 use fencepost_trace::Label;
@@ -97,7 +98,7 @@ impl fmt::Display for Frame {
 
 /// A variable, and a place in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Global {
+pub struct Variable {
     /// The variable, demangled.
     pub name: String,
     /// How far into the variable the place is.
@@ -108,15 +109,18 @@ pub struct Global {
     pub part: String,
     /// How far into that part the place is.
     pub part_offset: u64,
+    /// The function that has it on its stack, if one has.
+    pub function: Option<String>,
 }
 
-impl fmt::Display for Global {
+impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.name, self.part)?;
         match self.part_offset {
-            0 => Ok(()),
-            offset => write!(f, "+{offset}"),
+            0 => {}
+            offset => write!(f, "+{offset}")?,
         }
+        self.function.as_ref().map_or(Ok(()), |function| write!(f, " in {function}"))
     }
 }
 
@@ -127,7 +131,7 @@ pub struct Symbols {
     /// Stacks repeat: the frames of every offset that was looked up.
     frames: HashMap<(PathBuf, u64), Arc<[Frame]>>,
     /// The same for data.
-    globals: HashMap<(PathBuf, u64), Option<Global>>,
+    globals: HashMap<(PathBuf, u64), Option<Variable>>,
 }
 
 impl Symbols {
@@ -153,7 +157,7 @@ impl Symbols {
     }
 
     /// The variable with static storage at an offset of a module's data.
-    pub fn global_name(&mut self, module: &Path, offset: u64) -> Option<Global> {
+    pub fn global_name(&mut self, module: &Path, offset: u64) -> Option<Variable> {
         let key = (module.to_owned(), offset);
         if let Some(known) = self.globals.get(&key) {
             return known.clone();
@@ -161,6 +165,21 @@ impl Symbols {
         let global = self.module_mut(module).global(offset);
         self.globals.insert(key, global.clone());
         global
+    }
+
+    /// The variable at an address of the stack that an active function has there, with the function's name behind it.
+    pub fn local_name(&mut self, module: &Path, function: Active, address: u64) -> Option<Variable> {
+        let name = self.frames(module, Pc::At(function.pc)).last()?.function.clone();
+        let module = self.module_mut(module);
+        let local = module.variables().local(function, address)?;
+        Some(Variable {
+            name: local.name,
+            offset: local.offset,
+            size: local.size,
+            part: local.part.path,
+            part_offset: local.part.offset,
+            function: Some(name),
+        })
     }
 
     pub(crate) fn module(&mut self, path: &Path) -> &Module {
@@ -187,6 +206,7 @@ pub(crate) struct Module {
     /// The symbol tables of the module and of its separate debug file.
     pub(crate) table: Table,
     /// Where the debug information is, and what it says of variables once that was asked for.
+    path: PathBuf,
     debug_file: PathBuf,
     variables: Option<Variables>,
 }
@@ -203,6 +223,7 @@ impl Module {
             loader: Loader::new_with_sup(&files.main, files.supplementary.as_ref()).ok(),
             units: Units::read(&files.main),
             table: Table::read(&sources),
+            path: path.to_owned(),
             debug_file: files.main,
             variables: None,
         }
@@ -257,13 +278,16 @@ impl Module {
         Frame { function, file: String::new(), directory: String::new(), line: 0, column: 0, inlined: false }
     }
 
-    fn global(&mut self, offset: u64) -> Option<Global> {
+    fn global(&mut self, offset: u64) -> Option<Variable> {
         let Symbol { name, address, size } = self.table.object_at(offset)?;
         let far = offset - address;
-        let variables = self.variables.get_or_insert_with(|| Variables::read(&self.debug_file));
-        let part = variables.part(*address, far).unwrap_or(Part { path: String::new(), offset: far });
-        let name = variable_name(name);
-        Some(Global { name, offset: far, size: *size, part: part.path, part_offset: part.offset })
+        let (name, address, size) = (variable_name(name), *address, *size);
+        let part = self.variables().part(address, far).unwrap_or(Part { path: String::new(), offset: far });
+        Some(Variable { name, offset: far, size, part: part.path, part_offset: part.offset, function: None })
+    }
+
+    fn variables(&mut self) -> &Variables {
+        self.variables.get_or_insert_with(|| Variables::read(&self.path, &self.debug_file))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view};
+use crate::{
+    atomically, clock, details, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view,
+};
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_mailbox::{Pruning, Request};
@@ -187,8 +189,9 @@ fn tick() {
     if explore::is_on() {
         return shadow::tick(Some(explore::clock(fibers::current())));
     }
-    if let Engine::C11(execution) = &control().engine {
-        shadow::tick(execution.clock(fibers::current()));
+    match &control().engine {
+        Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
+        _ => shadow::tick(None),
     }
 }
 
@@ -214,6 +217,7 @@ fn tell() {
 /// The same, without a look at what was written before.
 pub fn step(op: Op) -> Reply {
     hooks::access::calm();
+    details::asked(&op);
     if explore::is_on() {
         let reply = explore::ask(op);
         tick();

@@ -16,7 +16,7 @@
 //! has touched the place. The second is a deviation: the first such store cannot be delayed.
 
 use crate::global::{self, Global};
-use crate::{control, explore, fibers, hooks, shadow};
+use crate::{control, details, explore, fibers, hooks, shadow};
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
 };
@@ -185,7 +185,10 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
         // As the processor makes it, in one.
         Ok(size) => {
             global::set_caller(pc, global::caller_sp());
-            hooks::at_work(|| one(Location::new(address as u64, size), write));
+            hooks::at_work(|| {
+                details::stands(pc);
+                one(Location::new(address as u64, size), write)
+            });
         }
         Err(_) => range(address, size, write, pc),
     }

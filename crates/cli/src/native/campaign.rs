@@ -277,7 +277,7 @@ impl<'a> Search<'a> {
         match (&again, results.found.iter().find(same)) {
             (Some(again), Some(seen)) => {
                 let halves = !report.steps.is_empty();
-                add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
+                add_details(&mut one.finding, &seen.report, &again.trace, halves, &again.words);
                 one.found.report.stacks.clone_from(&seen.report.stacks);
             }
             (_, None) => eprintln!(
@@ -526,6 +526,7 @@ impl Again {
             Record::Trace { mut trace, places, .. } => {
                 let words = Words::of(program);
                 words.fill(&mut trace, &places);
+                results.locals.iter().for_each(|(address, function)| words.learn(*address, function));
                 Some(Again { trace, words, order })
             }
             _ => None,
