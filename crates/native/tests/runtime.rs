@@ -199,6 +199,43 @@ fn ends_are_told_apart() {
     }
 }
 
+#[test]
+fn misuse_of_the_heap_is_found_under_every_model() {
+    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for (how, kind) in [
+            ("double-free", FindingKind::DoubleFree),
+            ("use-after-free", FindingKind::UseAfterFree),
+            ("overflow", FindingKind::HeapOverflow),
+        ] {
+            let mut campaign = campaign("ends.c", model, 200);
+            campaign.arguments = vec![how.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(kinds(&results), [kind].into(), "{model} {how}: {:?}", results.found);
+        }
+        let mut campaign = campaign("handed_over.c", model, 200);
+        campaign.arguments = vec!["early".to_owned()];
+        let results = run(&campaign);
+        assert_eq!(kinds(&results), [FindingKind::UseAfterFree].into(), "{model}: {:?}", results.found);
+        let [read, free] = &results.found[0].report.stacks[..] else { panic!("who reads and who has freed") };
+        assert_eq!((read.access.as_str(), free.access.as_str()), ("read", "free"));
+        assert_eq!((read.thread, free.thread), (2, 1));
+    }
+}
+
+/// A store may wait in a buffer while the block is handed over and freed, if the model lets it; none that is right is called wrong.
+#[test]
+fn blocks_that_are_handed_over_properly_are_no_findings() {
+    for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for how in ["right", "own"] {
+            let mut campaign = campaign("handed_over.c", model, 1_000);
+            campaign.arguments = vec![how.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(results.found, [], "{model} {how}");
+            assert_eq!(results.ended.get("exit"), Some(&1_000), "{model} {how}: {:?}", results.ended);
+        }
+    }
+}
+
 /// A loop without an operation may be a long computation, and a bounded one ends: neither is called a livelock, and the user hears where it was.
 #[test]
 fn what_a_limit_cuts_off_is_no_finding() {
