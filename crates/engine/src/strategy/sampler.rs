@@ -7,6 +7,10 @@
 //! *Loads.* A load that may read several stores takes any of them with the same probability, or, with the probability of the execution's
 //! mood, an old one, or the newest. Moods differ between executions because bugs often need several loads to read old values, or none.
 //!
+//! *Stretches.* A long execution should not be all of one kind, nor a thread stay behind for good: after a stretch of steps the mood and
+//! the priorities of pct are drawn anew. How long a stretch is differs between executions too, because other bugs need that somebody is
+//! kept back for long.
+//!
 //! *Waiting.* A thread that goes around a loop until another has done something must not keep that other from doing it. One
 //! that comes back to where it was without having written anything new is taken to wait ([`Round`]): it goes behind all others, and soon reads what
 //! is newest. So priorities starve nobody.
@@ -24,6 +28,8 @@ const PATIENCE: u32 = 8;
 /// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the more old
 /// stores there are, and somebody has to get on.
 const LONG: u32 = 64;
+/// The shortest stretch, in steps; there are seven others, each twice as long as the one before.
+const STRETCH: u64 = 64;
 /// A thread that is preferred for so many steps in a row goes behind the others, whatever it does.
 const MOST_IN_A_ROW: u32 = 1_000;
 
@@ -92,6 +98,11 @@ pub struct Sampler<'a> {
     seed: u64,
     scheduler: Scheduler,
     mood: Mood,
+    /// In how many of 100 choices something old is preferred, if that was said.
+    stale: Option<u32>,
+    /// How long a stretch is, in steps, and the step that begins the next one.
+    stretch: u64,
+    next_stretch: u64,
     goal: Option<Pair>,
     coverage: Option<&'a Coverage>,
     model: Model,
@@ -118,6 +129,9 @@ impl<'a> Sampler<'a> {
             seed: 0,
             scheduler: Scheduler::Random,
             mood: Mood::Old(0),
+            stale: None,
+            stretch: 0,
+            next_stretch: 0,
             goal: None,
             coverage,
             model,
@@ -154,15 +168,10 @@ impl<'a> Sampler<'a> {
         // A mix that nobody has decided is decided here.
         self.scheduler = sampling.of_execution(seed).scheduler;
         self.goal = sampling.goal;
-        self.mood = match sampling.stale {
-            Some(percent) => Mood::Old(percent),
-            // Which moods, and how often, was decided by measurement: see docs/strategies.md.
-            None => match self.random.below(16) {
-                0..9 => Mood::Old(0),
-                9..15 => Mood::Old(90),
-                _ => Mood::New(90),
-            },
-        };
+        self.stale = sampling.stale;
+        self.draw_mood();
+        self.stretch = STRETCH << self.random.below(8);
+        self.next_stretch = self.stretch;
         self.slots.clear();
         self.changes.clear();
         self.step = 0;
@@ -180,6 +189,30 @@ impl<'a> Sampler<'a> {
             let points = sampling.depth.clamp(1, Sampling::MOST_DEPTH) - 1;
             self.changes.extend((0..points).map(|_| 1 + self.random.below(length as usize) as u64));
             self.changes.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    fn draw_mood(&mut self) {
+        self.mood = match self.stale {
+            Some(percent) => Mood::Old(percent),
+            // Which moods, and how often, was decided by measurement: see docs/strategies.md.
+            None => match self.random.below(16) {
+                0..9 => Mood::Old(0),
+                9..15 => Mood::Old(90),
+                _ => Mood::New(90),
+            },
+        };
+    }
+
+    #[cold]
+    fn begin_stretch(&mut self) {
+        self.next_stretch += self.stretch;
+        self.draw_mood();
+        if self.scheduler == Scheduler::Pct {
+            // Who waits goes on waiting.
+            for slot in self.slots.iter_mut().filter(|slot| slot.priority >= MOVED_BACK) {
+                slot.priority = 0;
+            }
         }
     }
 
@@ -345,6 +378,9 @@ impl Strategy for Sampler<'_> {
     #[inline]
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.step += 1;
+        if self.step == self.next_stretch {
+            self.begin_stretch();
+        }
         let choice = match self.scheduler {
             _ if actors.len() == 1 => 0,
             Scheduler::Pct => self.by_thread(actors, pending),
