@@ -326,7 +326,15 @@ fn members_and_elements_are_named_everywhere() {
 fn variables_on_stacks_are_named() {
     let directory = with("locals.c");
     let test = ["test", "locals.c", "--executions", "500", "--format", "json"];
-    for (compiler, flags) in [("gcc", "-O0"), ("gcc", "-O2 -fomit-frame-pointer"), ("clang", "-O0"), ("clang", "-O2")] {
+    let builds = [
+        ("gcc", "-O0"),
+        ("gcc", "-O2 -fomit-frame-pointer"),
+        // An executable that is always at the same address.
+        ("gcc", "-O1 -fno-pie -no-pie"),
+        ("clang", "-O0"),
+        ("clang", "-O2"),
+    ];
+    for (compiler, flags) in builds {
         if !common::have(compiler) {
             continue;
         }

@@ -260,6 +260,6 @@ pub struct Stack {
 pub struct Frame {
     /// The file that is mapped there; empty if none is.
     pub module: String,
-    /// The address, counted from the module's lowest mapping.
+    /// The address, as the file has it: without what was added when it was mapped.
     pub offset: u64,
 }
