@@ -286,10 +286,10 @@ fn let_time_pass() {
     control.busy += 1;
     if control.busy > MOST_BUSY {
         control.busy = 0;
-        if let Some(thread) = clock::pass() {
+        clock::pass(|thread| {
             let label = modules::label(fibers::all().get(thread).pc);
             each!(&mut control.engine, e => e.submit(thread, Op::Yield, label));
-        }
+        });
     }
 }
 
@@ -425,12 +425,16 @@ fn next() -> Next {
         }
         // Nobody can go on: time passes.
         control.busy = 0;
-        let Some(thread) = clock::pass() else { return next };
-        let label = modules::label(fibers::all().get(thread).pc);
-        each!(&mut control.engine, e => {
-            e.reopen();
-            e.submit(thread, Op::Yield, label);
+        let passed = clock::pass(|thread| {
+            let label = modules::label(fibers::all().get(thread).pc);
+            each!(&mut control.engine, e => {
+                e.reopen();
+                e.submit(thread, Op::Yield, label);
+            });
         });
+        if !passed {
+            return next;
+        }
     }
 }
 
