@@ -17,7 +17,7 @@ fn abbreviate(arguments: &[OsString]) -> String {
         .replace("-L/r t -Xlinker -rpath -Xlinker /r t", "RUNTIME")
         .replace("-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1", "VOLATILE")
         .replace("-mllvm -tsan-instrument-read-before-write=1", "READS")
-        .replace("--param=tsan-distinguish-volatile=1", "VOLATILE")
+        .replace("--param=tsan-distinguish-volatile=1 -Wno-tsan", "VOLATILE")
         .replace("-Xclang -fsanitize=thread", "XTHREAD")
         .replace("-fsanitize=thread", "THREAD")
         .replace("-idirafter /r t/include ", "")
