@@ -1,6 +1,6 @@
 //! Functions of libc that read and write strings and other memory of the program's: races on what they are given are the program's own.
 //!
-//! What a function will access is said before it runs. It then runs in the program's name, so that none of its arguments must be understood.
+//! Those that the runtime itself needs before anything is prepared are in [`strings`](super::strings). What a function will access is said before it runs. It then runs in the program's name, so that none of its arguments must be understood.
 //! The runtime and the libraries it is made of call some of these functions, too: such a call goes straight on.
 
 use super::{access, stdio};
@@ -164,27 +164,17 @@ macro_rules! thunk {
 }
 
 announces! {
-    fn strlen(text: usize) { read_text(text) }
-    fn strnlen(text: usize, most: usize) { read(text, span(text, most)) }
     fn strdup(text: usize) { read_text(text) }
     fn strndup(text: usize, most: usize) { read(text, span(text, most)) }
-    fn strcpy(to: usize, from: usize) { copy(to, from) }
     fn __strcpy_chk(to: usize, from: usize) { copy(to, from) }
-    fn stpcpy(to: usize, from: usize) { copy(to, from) }
     fn __stpcpy_chk(to: usize, from: usize) { copy(to, from) }
-    fn strncpy(to: usize, from: usize, most: usize) { copy_all(to, from, most) }
     fn __strncpy_chk(to: usize, from: usize, most: usize) { copy_all(to, from, most) }
     fn stpncpy(to: usize, from: usize, most: usize) { copy_all(to, from, most) }
-    fn strcat(to: usize, from: usize) { append(to, from, usize::MAX) }
     fn __strcat_chk(to: usize, from: usize) { append(to, from, usize::MAX) }
-    fn strncat(to: usize, from: usize, most: usize) { append(to, from, most) }
     fn __strncat_chk(to: usize, from: usize, most: usize) { append(to, from, most) }
-    fn strcmp(one: usize, two: usize) { read_both(one, two, usize::MAX, |a, b| a == b) }
     fn strcoll(one: usize, two: usize) { read_both(one, two, usize::MAX, |a, b| a == b) }
-    fn strncmp(one: usize, two: usize, most: usize) { read_both(one, two, most, |a, b| a == b) }
     fn strcasecmp(one: usize, two: usize) { read_both(one, two, usize::MAX, |a, b| a.eq_ignore_ascii_case(&b)) }
     fn strncasecmp(one: usize, two: usize, most: usize) { read_both(one, two, most, |a, b| a.eq_ignore_ascii_case(&b)) }
-    fn strchr(text: usize, byte: c_int) { find(text, byte) }
     fn index(text: usize, byte: c_int) { find(text, byte) }
     fn strchrnul(text: usize, byte: c_int) { find(text, byte) }
     fn strrchr(text: usize) { read_text(text) }
@@ -207,19 +197,9 @@ announces! {
     fn atoll(text: usize) { read_text(text) }
     fn atof(text: usize) { read_text(text) }
 
-    fn memcmp(one: usize, two: usize, length: usize) { read(one, length); read(two, length) }
-    fn bcmp(one: usize, two: usize, length: usize) { read(one, length); read(two, length) }
-    fn memchr(start: usize, byte: c_int, length: usize) {
-        let found = real!(memchr(start, byte, length): fn(usize, c_int, usize) -> usize);
-        read(start, if found == 0 { length } else { found - start + 1 })
-    }
     fn memrchr(start: usize, _byte: c_int, length: usize) { read(start, length) }
     fn memmem(start: usize, length: usize, part: usize, size: usize) { read(part, size); read(start, length) }
-    fn mempcpy(to: usize, from: usize, length: usize) { read(from, length); write(to, length) }
-    fn __memcpy_chk(to: usize, from: usize, length: usize) { read(from, length); write(to, length) }
-    fn __memmove_chk(to: usize, from: usize, length: usize) { read(from, length); write(to, length) }
     fn __mempcpy_chk(to: usize, from: usize, length: usize) { read(from, length); write(to, length) }
-    fn __memset_chk(to: usize, _byte: c_int, length: usize) { write(to, length) }
     fn memccpy(to: usize, from: usize, byte: c_int, length: usize) {
         let found = real!(memchr(from, byte, length): fn(usize, c_int, usize) -> usize);
         let length = if found == 0 { length } else { found - from + 1 };
@@ -227,7 +207,6 @@ announces! {
         write(to, length)
     }
     fn bcopy(from: usize, to: usize, length: usize) { read(from, length); write(to, length) }
-    fn bzero(to: usize, length: usize) { write(to, length) }
     fn explicit_bzero(to: usize, length: usize) { write(to, length) }
     fn wcslen(text: usize) { read(text, wide(text)) }
     fn wcscpy(to: usize, from: usize) { let length = wide(from); read(from, length); write(to, length) }
