@@ -14,7 +14,7 @@ use std::time::Duration;
 ///
 /// First the program is run without any reordering, at random. From these executions follow all cycles of conflicting accesses that the model could
 /// make real. Then the program is run again for each of them: in an order solved for, with Relaxer's biased scheduler, with Orion's exact one. A violation is
-/// harmful if the program then fails or prints what it never prints without reordering. For harmful ones the orderings that prevent them are
+/// harmful if the program then fails, or prints what it never prints without reordering, or breaks its specification (--spec). For harmful ones the orderings that prevent them are
 /// named, and tried.
 ///
 /// Exit status 1 means that a violation is harmful (or that the program fails without any); 0 that none is.

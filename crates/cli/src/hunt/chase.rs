@@ -6,7 +6,7 @@ use crate::error::Error;
 use fencepost_memory::axioms::{self, Execution, Violation};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
-use fencepost_predict::critical::{Graph, Instance, Limits};
+use fencepost_predict::critical::{Graph, Instance, Limits, Node};
 use fencepost_predict::solve::{Places, Solver};
 use fencepost_trace::{Course, Cycle, Event, FenceOrder, Method, Model, Severity, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -30,6 +30,9 @@ const REPEATS: usize = 3;
 const LESSONS: usize = 200;
 /// So many executions at a time, so that a limit of time is kept.
 const PORTION: u64 = 4_000;
+
+/// How many harmful cycles are asked which of them are to blame.
+const BLAMED: usize = 200;
 
 /// Of a witness with more events than this only the beginning is held against the axioms.
 const LONGEST: usize = 1_000;
@@ -61,6 +64,8 @@ pub struct Chased {
     pub witness: Option<Witness>,
     /// Has that been learned from?
     learned: bool,
+    /// Is it one of the few harmful cycles that together explain every failure?
+    pub guilty: bool,
 }
 
 /// An execution that shows a cycle.
@@ -83,6 +88,13 @@ impl Chased {
             (0, _) => Severity::Benign,
             _ => Severity::Harmful,
         }
+    }
+
+    /// How many of its pairs only a full fence keeps in order: a store before a load.
+    fn full_fences(&self) -> usize {
+        let first = self.instances.first().map(Vec::as_slice).unwrap_or_default();
+        let full = |(a, b): &&(Node, Option<Node>)| !a.access.0 && b.is_some_and(|b| !b.access.1);
+        first.iter().filter(full).count()
     }
 
     fn note(&mut self, exposure: Exposure, method: &'static str) {
@@ -124,6 +136,7 @@ pub fn chase(
             method: None,
             witness: None,
             learned: false,
+            guilty: false,
         })
         .collect();
     for model in [Model::Tso, Model::Pso, Model::Pslo] {
@@ -417,10 +430,10 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
         chase.cycles.iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure)).collect();
     let again = quarry.again(&exposures, &[])?;
     let chased = chase.cycles.iter_mut().filter(|chased| chased.witness.is_some());
-    for (chased, again) in chased.zip(again) {
+    for (chased, again) in chased.zip(&again) {
         let problem = match again {
             None => Some("its execution left no trace".to_owned()),
-            Some(again) => match examine(&again, &chased.cycle, model) {
+            Some(again) => match examine(again, &chased.cycle, model) {
                 Ok(()) => {
                     if let Some(witness) = &mut chased.witness {
                         witness.digest = digest::of_trace(&again.trace);
@@ -436,6 +449,45 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
             eprintln!("note: a cycle was not counted: {problem}");
             (chased.exposed, chased.harmful, chased.witness) = (0, 0, None);
         }
+    }
+    Ok(())
+}
+
+/// Says which harmful cycles are to blame. An execution that fails may contain several, of which one would have been enough: so the fewest are
+/// looked for that leave no failure unexplained: first those that explain most, then those that take the least to prevent, then those that hurt
+/// most reliably.
+pub fn blame(quarry: &mut impl Quarry, chase: &mut Chase, fences: &[(Place, FenceOrder)]) -> Result<(), Error> {
+    let harmful: Vec<usize> = (0..chase.cycles.len()).filter(|i| chase.cycles[*i].harmful > 0).take(BLAMED).collect();
+    let harm = |i: &usize| Some(&chase.cycles[*i].witness.as_ref()?.exposure);
+    let (witnessed, exposures): (Vec<usize>, Vec<&Exposure>) =
+        harmful.iter().filter_map(|i| Some((*i, harm(i)?))).unzip();
+    let again = quarry.again(&exposures, fences)?;
+    let point = |again: &Again, event: &Event| again.names[event.id.index() - 1].0;
+    // For each failure the cycles that are in it.
+    let mut unexplained: Vec<Vec<usize>> = Vec::new();
+    for (own, again) in witnessed.iter().zip(&again) {
+        let is_in = |i: &usize| {
+            i == own
+                || again.as_ref().is_some_and(|again| {
+                    confirm(&again.trace, &chase.cycles[*i].cycle, |event| point(again, event)).is_some()
+                })
+        };
+        unexplained.push(harmful.iter().copied().filter(is_in).collect());
+    }
+    while !unexplained.is_empty() {
+        let rate = |i: &usize| {
+            let chased = &chase.cycles[*i];
+            let explains = unexplained.iter().filter(|cycles| cycles.contains(i)).count();
+            (
+                explains,
+                std::cmp::Reverse(chased.full_fences()),
+                100 * chased.harmful / chased.trials.max(1),
+                std::cmp::Reverse((chased.cycle.length(), *i)),
+            )
+        };
+        let Some(best) = harmful.iter().copied().max_by_key(rate) else { break };
+        chase.cycles[best].guilty = true;
+        unexplained.retain(|cycles| !cycles.contains(&best));
     }
     Ok(())
 }

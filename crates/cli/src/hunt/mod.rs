@@ -171,6 +171,7 @@ fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Resu
         eprintln!("warning: {warning}");
     }
     chase::verify(quarry, options.model, &mut chase)?;
+    chase::blame(quarry, &mut chase, &[])?;
     let advice = match options.fences {
         true => fences::advise(quarry, options, &mut chase, deadline)?,
         false => Vec::new(),
@@ -225,8 +226,8 @@ fn report(
 ) -> (HuntReport, Option<Error>) {
     let mut cycles: Vec<(HuntCycle, &Chased)> =
         chase.cycles.iter().map(|chased| (describe(quarry, chased), chased)).collect();
-    // What hurts first, and most often, then what is real, then by place.
-    cycles.sort_by_key(|(cycle, _)| {
+    // What is to blame first, then what hurts most often, then what is real, then by place.
+    cycles.sort_by_key(|(cycle, chased)| {
         let rank = match cycle.outcome {
             Severity::Harmful => 0,
             Severity::Benign => 1,
@@ -234,6 +235,7 @@ fn report(
         };
         (
             rank,
+            !chased.guilty,
             cycle.trials - cycle.harmful,
             cycle.length,
             cycle.labels.iter().map(|label| label.label.clone()).collect::<Vec<_>>(),

@@ -77,7 +77,7 @@ struct Prey<'a> {
 impl Prey<'_> {
     fn plan(&self, model: Model, strategy: StrategySpec) -> Plan {
         // An execution that goes on for much longer than without reordering does not end.
-        let usual = if model == Model::Sc { MAX_STEPS } else { (20 * self.longest + 2_000).min(MAX_STEPS) };
+        let usual = if model == Model::Sc { MAX_STEPS } else { (4 * self.longest + 2_000).min(MAX_STEPS) };
         let limits = Limits { max_steps: self.options.max_steps.unwrap_or(usual) };
         let buffer = if model == Model::Sc { None } else { self.options.buffer };
         Plan { model, buffer, strategy, limits }

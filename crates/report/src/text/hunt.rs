@@ -3,7 +3,7 @@
 use super::Look;
 use super::layout::{clean, counted, grouped, wrap};
 use crate::{Describe, HuntCycle, HuntReport, Verdict};
-use fencepost_trace::{FindingKind, Severity};
+use fencepost_trace::{FindingKind, FindingLabel, Severity};
 
 /// How many violations that break the program are shown with their accesses, and how many others in a line each.
 const SHOWN: usize = 5;
@@ -89,16 +89,18 @@ fn brief(cycle: &HuntCycle) -> String {
 fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
     let mut text = String::new();
     let mut before = None;
+    let place = |label: &FindingLabel| format!("{}:{}", clean(&label.label.function), label.label.line);
+    let width = cycle.labels.iter().map(|label| place(label).chars().count()).max().unwrap_or(0);
     for label in &cycle.labels {
         let thread = match before == Some(label.thread) {
             true => String::new(),
             false => format!("thread {}", label.thread),
         };
         before = Some(label.thread);
-        let place = format!("{}:{}", clean(&label.label.function), label.label.line);
+        let place = place(label);
         let statement =
             describe.statement(&label.label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
-        text += &format!("    {thread:9} {:5}  {place:24}  {}\n", label.access, look.dim(&statement));
+        text += &format!("    {thread:9} {:5}  {place:width$}  {}\n", label.access, look.dim(&statement));
     }
     text
 }
