@@ -18,17 +18,17 @@ const SEEDS: u64 = 3;
 fn columns() -> Vec<(String, Sampling)> {
     let mut columns: Vec<_> = Scheduler::ALL.map(|s| (s.to_string(), Sampling::with(s))).into();
     let variants = [
-        (Scheduler::Random, Sampling::DEPTH, 0),
-        (Scheduler::Pct, Sampling::DEPTH, 0),
-        (Scheduler::Pct, 6, 0),
-        (Scheduler::Pct, Sampling::DEPTH, 90),
-        (Scheduler::Pos, Sampling::DEPTH, 0),
-        (Scheduler::Pos, Sampling::DEPTH, 90),
+        (Scheduler::Random, 0),
+        (Scheduler::Pct, 0),
+        (Scheduler::Pct, 90),
+        (Scheduler::Pos, 0),
+        (Scheduler::Pos, 90),
+        (Scheduler::Meet, 0),
+        (Scheduler::Meet, 90),
     ];
-    columns.extend(variants.map(|(scheduler, depth, stale)| {
-        let deep = if depth == Sampling::DEPTH { String::new() } else { format!(" --depth {depth}") };
-        let sampling = Sampling { depth, stale: Some(stale), ..Sampling::with(scheduler) };
-        (format!("{scheduler}{deep} --stale {stale}"), sampling)
+    columns.extend(variants.map(|(scheduler, stale)| {
+        let sampling = Sampling { stale: Some(stale), ..Sampling::with(scheduler) };
+        (format!("{scheduler} --stale {stale}"), sampling)
     }));
     columns
 }

@@ -22,6 +22,7 @@
 #define CONSUME memory_order_relaxed
 #endif
 
+#define ROUNDS 6 /* the buffer grows once in each, and that is when the mistake shows */
 #define ITEMS 12
 #define FIRST 4 /* so many are there before the thieves come, and fill the buffer */
 #define THIEVES 3
@@ -111,18 +112,25 @@ static void *owner(void *unused) {
     return unused;
 }
 
-int main(void) {
+static void play(void) {
     pthread_t threads[THIEVES + 1];
+    atomic_store_explicit(&top, 0, memory_order_relaxed);
+    atomic_store_explicit(&bottom, 0, memory_order_relaxed);
     atomic_store_explicit(&current, new_buffer(FIRST), memory_order_relaxed);
     for (int item = 1; item <= FIRST; item++) push(item);
     pthread_create(&threads[THIEVES], NULL, owner, NULL);
     for (int i = 0; i < THIEVES; i++) pthread_create(&threads[i], NULL, thief, stolen[i]);
     for (int i = 0; i <= THIEVES; i++) pthread_join(threads[i], NULL);
+    for (int item = 1; item <= ITEMS; item++) times_seen[item] = 0;
     for (int item; (item = take()) >= 0;) times_seen[item]++;
     for (int i = 0; i < THIEVES; i++)
         for (int j = 0; j < SHARE; j++) times_seen[stolen[i][j]]++;
     for (int item = 1; item <= ITEMS; item++) assert(times_seen[item] == 1);
     while (replaced_count > 0) free(replaced[--replaced_count]);
     free(atomic_load(&current));
+}
+
+int main(void) {
+    for (int round = 0; round < ROUNDS; round++) play();
     return 0;
 }

@@ -38,6 +38,18 @@ fn what_posix_lets_threads_do_works_under_every_model() {
     }
 }
 
+/// On a real machine nobody knows who of them is first.
+#[test]
+fn threads_that_sleep_equally_long_wake_in_any_order() {
+    for model in [Model::C11, Model::Tso] {
+        let equal = run(&campaign("sleepers.c", &[], model, 200));
+        assert_eq!(equal.statuses.len(), 6, "{model}: {:?}", equal.statuses);
+        // The last has the shortest time.
+        let unequal = run(&campaign("sleepers.c", &["unequal"], model, 100));
+        assert_eq!(unequal.statuses, [(2 * 9 + 3, 100)].into(), "{model}");
+    }
+}
+
 /// What one thread prints while it keeps the stream is not torn apart.
 #[test]
 fn a_stream_that_is_kept_is_kept() {

@@ -65,15 +65,22 @@ pub fn since_start(name: i32, time: &libc::timespec) -> u64 {
     time.saturating_sub(epoch(name))
 }
 
-/// Everybody waits: time passes until the first of those that wait for a time. Which thread that is; `None` if none does.
-pub fn pass() -> Option<ThreadId> {
+/// Everybody waits: time passes until the first of those that wait for a time. Hands over that thread and all whose time comes at about the
+/// same moment: on a real machine nobody can tell who of them is first. Was there one?
+pub fn pass(mut wake: impl FnMut(ThreadId)) -> bool {
     let fibers = fibers::all();
     let waiting = (0..fibers.count() as u32).map(ThreadId);
-    let first = waiting.filter_map(|t| fibers.get(t).deadline.map(|d| (d, t))).min()?;
+    let Some(first) = waiting.clone().filter_map(|t| fibers.get(t).deadline).min() else { return false };
     let clock = CLOCK.get();
-    clock.now = clock.now.max(first.0);
-    let fiber = fibers.get(first.1);
-    fiber.deadline = None;
-    fiber.timed_out = true;
-    Some(first.1)
+    let about_the_same = (first.saturating_sub(clock.now) / 8).max(SECOND / 1_000);
+    clock.now = clock.now.max(first);
+    for thread in waiting {
+        let fiber = fibers.get(thread);
+        if fiber.deadline.is_some_and(|deadline| deadline <= first.saturating_add(about_the_same)) {
+            fiber.deadline = None;
+            fiber.timed_out = true;
+            wake(thread);
+        }
+    }
+    true
 }

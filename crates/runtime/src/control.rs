@@ -264,10 +264,10 @@ fn let_time_pass() {
     control.busy += 1;
     if control.busy > MOST_BUSY {
         control.busy = 0;
-        if let Some(thread) = clock::pass() {
+        clock::pass(|thread| {
             let label = modules::label(fibers::all().get(thread).pc);
             each!(&mut control.engine, e => e.submit(thread, Op::Yield, label));
-        }
+        });
     }
 }
 
@@ -327,8 +327,10 @@ pub fn notice_all() {
     if explore::is_on() || control().atomics.len() > MOST_NOTICED {
         return;
     }
-    let places: Vec<Location> = control().atomics.iter().map(|(at, (size, _))| Location::new(*at, *size)).collect();
-    places.into_iter().filter(|at| !view::is_dead(*at)).for_each(notice);
+    let places = control().atomics.iter().map(|(at, (size, known))| (Location::new(*at, *size), *known));
+    // Hardly ever is there one, and this is done at every operation that is not an access.
+    let changed: Vec<Location> = places.filter(|(at, known)| memory(*at) != *known).map(|(at, _)| at).collect();
+    changed.into_iter().filter(|at| !view::is_dead(*at)).for_each(notice);
     tick();
 }
 
@@ -398,12 +400,16 @@ fn next() -> Next {
         }
         // Nobody can go on: time passes.
         control.busy = 0;
-        let Some(thread) = clock::pass() else { return next };
-        let label = modules::label(fibers::all().get(thread).pc);
-        each!(&mut control.engine, e => {
-            e.reopen();
-            e.submit(thread, Op::Yield, label);
+        let passed = clock::pass(|thread| {
+            let label = modules::label(fibers::all().get(thread).pc);
+            each!(&mut control.engine, e => {
+                e.reopen();
+                e.submit(thread, Op::Yield, label);
+            });
         });
+        if !passed {
+            return next;
+        }
     }
 }
 
@@ -447,11 +453,17 @@ pub fn initial_value(at: Location) -> Value {
 /// What the program's memory holds.
 #[inline]
 pub fn memory(at: Location) -> Value {
-    let address = at.address as usize;
-    let mut bytes = [0; 16];
+    let address = at.address as *const u8;
     // SAFETY: the program is about to access these bytes itself. If they are not there, it crashes, here instead of there.
-    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), at.size.bytes() as usize) };
-    Value(u128::from_le_bytes(bytes))
+    Value(unsafe {
+        match at.size {
+            Size::B1 => address.read().into(),
+            Size::B2 => address.cast::<u16>().read_unaligned().into(),
+            Size::B4 => address.cast::<u32>().read_unaligned().into(),
+            Size::B8 => address.cast::<u64>().read_unaligned().into(),
+            Size::B16 => address.cast::<u128>().read_unaligned(),
+        }
+    })
 }
 
 /// Writes to the program's memory.

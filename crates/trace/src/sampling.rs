@@ -19,11 +19,15 @@ pub enum Scheduler {
     /// Operations have priorities, and draw new ones when they meet a conflicting one (Yuan, Yang, Gu: Partial Order Aware
     /// Concurrency Sampling, CAV 2018).
     Pos,
+    /// Threads wait for each other before operations that conflict (after Sen: Race Directed Random Testing of Concurrent
+    /// Programs, PLDI 2008).
+    Meet,
 }
 
 impl Scheduler {
     /// All of them, the default first.
-    pub const ALL: [Scheduler; 4] = [Scheduler::Mix, Scheduler::Random, Scheduler::Pct, Scheduler::Pos];
+    pub const ALL: [Scheduler; 5] =
+        [Scheduler::Mix, Scheduler::Random, Scheduler::Pct, Scheduler::Pos, Scheduler::Meet];
 
     /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
@@ -32,6 +36,7 @@ impl Scheduler {
             Scheduler::Random => "random",
             Scheduler::Pct => "pct",
             Scheduler::Pos => "pos",
+            Scheduler::Meet => "meet",
         }
     }
 }
@@ -46,7 +51,7 @@ impl FromStr for Scheduler {
     type Err = String;
     fn from_str(name: &str) -> Result<Scheduler, String> {
         let known = Scheduler::ALL.into_iter().find(|s| s.name() == name);
-        known.ok_or_else(|| format!("unknown strategy '{name}': expected mix, random, pct or pos"))
+        known.ok_or_else(|| format!("unknown strategy '{name}': expected mix, random, pct, pos or meet"))
     }
 }
 
@@ -98,8 +103,8 @@ impl Sampling {
 
     /// For the execution of this number: what is mixed is decided.
     pub fn of_execution(mut self, execution: u64) -> Sampling {
-        use Scheduler::{Pct, Pos, Random};
-        const TURNS: [Scheduler; 8] = [Pos, Pct, Pos, Random, Pos, Pct, Pos, Pct];
+        use Scheduler::{Meet, Pct, Pos, Random};
+        const TURNS: [Scheduler; 8] = [Meet, Pct, Pos, Random, Meet, Pct, Meet, Pos];
         if self.scheduler == Scheduler::Mix {
             self.scheduler = TURNS[(execution % TURNS.len() as u64) as usize];
         }

@@ -7,6 +7,13 @@
 //! *Loads.* A load that may read several stores takes any of them with the same probability, or, with the probability of the execution's
 //! mood, an old one, or the newest. Moods differ between executions because bugs often need several loads to read old values, or none.
 //!
+//! *Stretches.* A long execution should not be all of one kind, nor a thread stay behind for good: after a stretch of steps the mood and
+//! the priorities of pct are drawn anew. How long a stretch is differs between executions too, because other bugs need that somebody is
+//! kept back for long.
+//!
+//! *Beginnings.* Threads that are created one after the other start together in every third execution: otherwise the first would be ahead
+//! more often than not. (Not with the `random` scheduler, which is to be C11Tester's.)
+//!
 //! *Waiting.* A thread that goes around a loop until another has done something must not keep that other from doing it. One
 //! that comes back to where it was without having written anything new is taken to wait ([`Round`]): it goes behind all others, and soon reads what
 //! is newest. So priorities starve nobody.
@@ -14,7 +21,7 @@
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
 use fencepost_trace::{
-    Access, Coverage, EventId, Model, Pair, Sampling, Scheduler, StoreOrder, ThreadId, execution_seed, scramble,
+    Access, Coverage, EventId, Hidden, Model, Pair, Sampling, Scheduler, StoreOrder, ThreadId, execution_seed, scramble,
 };
 
 /// A thread that has come back so often waits, to the schedulers with priorities.
@@ -24,6 +31,8 @@ const PATIENCE: u32 = 8;
 /// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the more old
 /// stores there are, and somebody has to get on.
 const LONG: u32 = 64;
+/// The shortest stretch, in steps; there are seven others, each twice as long as the one before.
+const STRETCH: u64 = 64;
 /// A thread that is preferred for so many steps in a row goes behind the others, whatever it does.
 const MOST_IN_A_ROW: u32 = 1_000;
 
@@ -77,9 +86,11 @@ impl Round {
 struct Slot {
     /// Of the thread (pct) or of its next operation (pos); 0 if it has none yet.
     priority: u64,
-    /// pos: where its next operation is, and whether it writes.
+    /// pos and meet: where its next operation is, and whether it writes.
     at: u64,
     writes: bool,
+    /// meet: is that known?
+    asked: bool,
     round: Round,
     /// How many of its loads had a choice.
     loads: u32,
@@ -92,6 +103,13 @@ pub struct Sampler<'a> {
     seed: u64,
     scheduler: Scheduler,
     mood: Mood,
+    /// Do threads that are created one after the other start together?
+    together: bool,
+    /// In how many of 100 choices something old is preferred, if that was said.
+    stale: Option<u32>,
+    /// How long a stretch is, in steps, and the step that begins the next one.
+    stretch: u64,
+    next_stretch: u64,
     goal: Option<Pair>,
     coverage: Option<&'a Coverage>,
     model: Model,
@@ -118,6 +136,10 @@ impl<'a> Sampler<'a> {
             seed: 0,
             scheduler: Scheduler::Random,
             mood: Mood::Old(0),
+            together: false,
+            stale: None,
+            stretch: 0,
+            next_stretch: 0,
             goal: None,
             coverage,
             model,
@@ -154,15 +176,11 @@ impl<'a> Sampler<'a> {
         // A mix that nobody has decided is decided here.
         self.scheduler = sampling.of_execution(seed).scheduler;
         self.goal = sampling.goal;
-        self.mood = match sampling.stale {
-            Some(percent) => Mood::Old(percent),
-            // Which moods, and how often, was decided by measurement: see docs/strategies.md.
-            None => match self.random.below(16) {
-                0..9 => Mood::Old(0),
-                9..15 => Mood::Old(90),
-                _ => Mood::New(90),
-            },
-        };
+        self.together = self.scheduler != Scheduler::Random && self.random.below(3) == 0;
+        self.stale = sampling.stale;
+        self.draw_mood();
+        self.stretch = STRETCH << self.random.below(8);
+        self.next_stretch = self.stretch;
         self.slots.clear();
         self.changes.clear();
         self.step = 0;
@@ -183,6 +201,30 @@ impl<'a> Sampler<'a> {
         }
     }
 
+    fn draw_mood(&mut self) {
+        self.mood = match self.stale {
+            Some(percent) => Mood::Old(percent),
+            // Which moods, and how often, was decided by measurement: see docs/strategies.md.
+            None => match self.random.below(16) {
+                0..9 => Mood::Old(0),
+                9..15 => Mood::Old(90),
+                _ => Mood::New(90),
+            },
+        };
+    }
+
+    #[cold]
+    fn begin_stretch(&mut self) {
+        self.next_stretch += self.stretch;
+        self.draw_mood();
+        if self.scheduler == Scheduler::Pct {
+            // Who waits goes on waiting.
+            for slot in self.slots.iter_mut().filter(|slot| slot.priority >= MOVED_BACK) {
+                slot.priority = 0;
+            }
+        }
+    }
+
     #[inline]
     fn chance(&mut self, percent: u32) -> bool {
         percent > 0 && self.random.below(100) < percent as usize
@@ -194,6 +236,16 @@ impl<'a> Sampler<'a> {
             self.slots.resize(thread.index() + 1, Slot::default());
         }
         &mut self.slots[thread.index()]
+    }
+
+    /// A thread that is about to create another one, or to start.
+    fn start_in(actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        actors.iter().position(|actor| match pending(actor).what {
+            What::Access(access) => {
+                access.location().and_then(|at| at.as_hidden()).is_some_and(|(kind, _)| kind == Hidden::ThreadStart)
+            }
+            What::Yield | What::Commit(_) => false,
+        })
     }
 
     fn waits(&mut self, thread: ThreadId) -> bool {
@@ -297,6 +349,52 @@ impl<'a> Sampler<'a> {
         best
     }
 
+    /// meet: whoever is about to do what conflicts with nothing that others are about to do goes on. Where that is nobody, chance decides.
+    fn by_meeting(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> usize {
+        // Threads come before buffers.
+        let threads = actors.iter().take_while(|actor| matches!(actor, Actor::Thread(_))).count();
+        let mut ready = 0;
+        for actor in &actors[..threads] {
+            let Actor::Thread(thread) = actor else { break };
+            let slot = self.slot(*thread);
+            if !slot.asked {
+                let what = pending(actor).what;
+                (slot.at, slot.writes, slot.asked) = (place_of(&what), writes(&what), true);
+            }
+            ready += usize::from(slot.priority == 0);
+        }
+        let first = if ready > 0 { self.random.below(threads) } else { 0 };
+        let keeps = match self.mood {
+            Mood::Old(percent) => ready > 0 && self.chance(percent),
+            Mood::New(_) => false,
+        };
+        let buffers = if keeps { 0 } else { actors.len() - threads };
+        let nth = self.random.below((ready + buffers).max(1));
+        let slot = |i: usize| match actors[i] {
+            Actor::Thread(thread) => &self.slots[thread.index()],
+            Actor::Buffer(_) => unreachable!("internal error: threads come before buffers"),
+        };
+        let is_ready = |i: &usize| slot(*i).priority == 0;
+        let meets = |i: usize| {
+            let a = slot(i);
+            let mut others = (0..threads).filter(|j| *j != i).filter(is_ready).map(slot);
+            // What others have stored and nobody has seen yet is still to happen.
+            let mut commits = actors[threads..].iter().filter(|actor| match actor {
+                Actor::Buffer(commit) => Actor::Thread(commit.thread) != actors[i],
+                Actor::Thread(_) => false,
+            });
+            a.at != 0
+                && (others.any(|b| a.at == b.at && (a.writes || b.writes))
+                    || commits.any(|commit| a.at == place_of(&pending(commit).what)))
+        };
+        if let Some(free) = (0..threads).map(|i| (first + i) % threads).filter(is_ready).find(|i| !meets(*i)) {
+            return free;
+        }
+        let chosen = (0..threads).filter(is_ready).chain(threads..threads + buffers).nth(nth);
+        // All wait: the one that was last put behind the others comes last.
+        chosen.unwrap_or_else(|| (0..threads).max_by_key(|i| slot(*i).priority).unwrap_or(0))
+    }
+
     /// pos: whoever is about to do something that conflicts with what is done now draws again.
     fn conflict(&mut self, at: u64, write: bool) {
         if at == 0 {
@@ -325,11 +423,16 @@ impl<'a> Sampler<'a> {
         if at != 0 {
             slot.round.visit(scramble(at) ^ u64::from(next.label), write);
         }
+        slot.asked = false;
         let behind = gives_way || tired || slot.round.returns >= ROUNDS;
-        if self.scheduler == Scheduler::Pos {
-            // Its next operation draws anew.
-            self.slots[thread.index()].priority = 0;
-            self.conflict(at, write);
+        match self.scheduler {
+            Scheduler::Pos => {
+                // Its next operation draws anew.
+                self.slots[thread.index()].priority = 0;
+                self.conflict(at, write);
+            }
+            Scheduler::Meet => self.slots[thread.index()].priority = 0,
+            Scheduler::Mix | Scheduler::Random | Scheduler::Pct => {}
         }
         if behind {
             self.lowest -= 1;
@@ -345,8 +448,14 @@ impl Strategy for Sampler<'_> {
     #[inline]
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.step += 1;
+        if self.step == self.next_stretch {
+            self.begin_stretch();
+        }
+        let start = if self.together && actors.len() > 1 { Self::start_in(actors, pending) } else { None };
         let choice = match self.scheduler {
             _ if actors.len() == 1 => 0,
+            _ if start.is_some() => start.unwrap_or(0),
+            Scheduler::Meet => self.by_meeting(actors, pending),
             Scheduler::Pct => self.by_thread(actors, pending),
             Scheduler::Pos => self.by_operation(actors, pending),
             Scheduler::Random | Scheduler::Mix => match self.next_store(actors, pending) {
