@@ -159,7 +159,7 @@ pub trait Quarry {
 }
 
 /// How many executions with reordering show what threads can do then.
-const STRAYS: u64 = 300;
+const STRAYS: u64 = 800;
 
 /// The whole hunt.
 fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Result<Status, Error> {
