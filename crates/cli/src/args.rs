@@ -126,7 +126,7 @@ pub struct CampaignArgs {
     #[arg(long, value_name = "WHAT", value_parser = volatile)]
     pub volatile: Option<Volatile>,
     /// Findings in a native program that are not to be reported: a file of rules as ThreadSanitizer's (race:PATTERN,
-    /// race_top:, deadlock:, called_from_lib:)
+    /// race_top:, deadlock:, called_from_lib:) [default: what TSAN_OPTIONS says]
     #[arg(long, value_name = "FILE")]
     pub suppressions: Option<PathBuf>,
 }

@@ -2,10 +2,13 @@
 //!
 //! One rule a line, `kind:pattern`. A pattern is looked for in the functions, files and modules of every frame of a finding's stacks, and in
 //! the name of its variable; `*` stands for anything, `^` and `$` for the beginning and the end.
+//!
+//! Where nothing else is said, the file is the one that `TSAN_OPTIONS` names: those who use ThreadSanitizer have it there. The other options of that
+//! variable are about ThreadSanitizer's own reports and its process, and mean nothing here.
 
 use crate::error::Error;
 use fencepost_trace::{Finding, FindingKind, Label};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a rule is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +41,24 @@ pub struct Suppressions {
 /// A frame of a finding: its function and file, and the module that they are in.
 pub type Frame = (Label, String);
 
+/// The variable in which ThreadSanitizer has its options.
+const VARIABLE: &str = "TSAN_OPTIONS";
+
 impl Suppressions {
+    /// The rules of the file that the user names, or of the one that ThreadSanitizer would read for this program; none if there is no such file.
+    pub fn find(named: Option<&Path>, program: &Path) -> Result<Suppressions, Error> {
+        if let Some(path) = named {
+            return Suppressions::read(path);
+        }
+        let options = std::env::var(VARIABLE).unwrap_or_default();
+        let Some(path) = option(&options, "suppressions").filter(|path| !path.is_empty()).map(PathBuf::from) else {
+            return Ok(Suppressions::default());
+        };
+        // As ThreadSanitizer looks for it: here, then beside the program.
+        let beside = program.parent().map(|directory| directory.join(&path)).filter(|beside| beside.is_file());
+        Suppressions::read(if path.is_file() { &path } else { beside.as_ref().unwrap_or(&path) })
+    }
+
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Suppressions, Error> {
         let text = std::fs::read_to_string(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
@@ -108,6 +128,30 @@ impl Rule {
     }
 }
 
+/// The last value of an option in ThreadSanitizer's list: `name=value`, with spaces, commas or colons between them, and quotes around values that
+/// have some.
+fn option(list: &str, name: &str) -> Option<String> {
+    const BETWEEN: [char; 6] = [' ', ',', ':', '\n', '\t', '\r'];
+    let mut found = None;
+    let mut rest = list.trim_start_matches(BETWEEN);
+    while let Some((key, value)) = rest.split_once('=') {
+        let quoted = value.strip_prefix(['\'', '"']);
+        let end = match quoted {
+            Some(inside) => inside.find(&value[..1]).unwrap_or(inside.len()),
+            None => value.find(BETWEEN).unwrap_or(value.len()),
+        };
+        let text = &quoted.unwrap_or(value)[..end];
+        // What has no value is not an option, and not a part of the next one's name.
+        if key.rsplit(BETWEEN).next() == Some(name) {
+            found = Some(text.to_owned());
+        }
+        let behind = &quoted.unwrap_or(value)[end..];
+        rest = behind.strip_prefix(['\'', '"']).filter(|_| quoted.is_some()).unwrap_or(behind);
+        rest = rest.trim_start_matches(BETWEEN);
+    }
+    found
+}
+
 /// Does the pattern occur in the text?
 fn matches(pattern: &str, text: &str) -> bool {
     let (start, pattern) = pattern.strip_prefix('^').map_or((false, pattern), |rest| (true, rest));
@@ -158,6 +202,25 @@ mod tests {
             ("aa$", "aaa", true),
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} in {text}");
+        }
+    }
+
+    #[test]
+    fn options_are_separated_as_thread_sanitizer_does() {
+        for (list, expected) in [
+            ("", None),
+            ("halt_on_error=1", None),
+            ("suppressions=a.txt", Some("a.txt")),
+            ("halt_on_error=1:suppressions=a.txt:exitcode=3", Some("a.txt")),
+            ("halt_on_error=1 suppressions=a.txt,exitcode=3", Some("a.txt")),
+            ("suppressions='C: a,b.txt' verbosity=1", Some("C: a,b.txt")),
+            ("log_path=\"x suppressions=y\" verbosity=1", None),
+            ("suppressions=a suppressions=b", Some("b")),
+            ("nonsense suppressions=a", Some("a")),
+            ("no_suppressions=a", None),
+            ("suppressions=", Some("")),
+        ] {
+            assert_eq!(option(list, "suppressions").as_deref(), expected, "{list}");
         }
     }
 

@@ -247,6 +247,145 @@ fn suppressed_findings_are_counted_and_not_reported() {
     assert!(none.refused().contains("nowhere"));
 }
 
+#[test]
+fn the_suppressions_of_thread_sanitizer_are_found() {
+    let directory = with("message.c");
+    fs::write(directory.path().join("rules"), "race:sender").expect("a file");
+    fs::write(directory.path().join("others"), "race:nobody").expect("a file");
+    let run = |options: &str, more: &[&str]| {
+        let args = [&["check", "message.c", "--format", "json"], more].concat();
+        finish(command(directory.path()).args(args).env("TSAN_OPTIONS", options))
+    };
+    for (options, more, status) in [
+        ("halt_on_error=1:suppressions=rules:exitcode=66", &[][..], 0),
+        ("halt_on_error=1:exitcode=66", &[], 1),
+        ("suppressions=", &[], 1),
+        // What the user says now comes before what stands there for every day.
+        ("suppressions=rules", &["--suppressions", "others"], 1),
+        ("suppressions=nowhere", &["--suppressions", "rules"], 0),
+    ] {
+        let run = run(options, more);
+        let count = run.json()["suppressed"].as_u64().unwrap_or(0);
+        assert_eq!((run.status, count), (status, (status == 0).into()), "{options}: {}", run.stderr);
+    }
+    assert!(run("suppressions=nowhere", &[]).refused().contains("nowhere"));
+}
+
+/// Whatever the compiler makes of a call: gcc expands those with constants after it has instrumented the code, if it is let.
+#[test]
+fn what_functions_of_libc_do_to_memory_is_seen() {
+    let directory = with("library.c");
+    for compiler in ["gcc", "clang"] {
+        if !common::have(compiler) {
+            continue;
+        }
+        for (level, function) in (1..=18).flat_map(|function| [(0, function), (2, function)]) {
+            let args = ["test", "library.c", "--executions", "20", "--format", "json"];
+            let flags = format!("-O{level} -DDO={function}");
+            let run = finish(command(directory.path()).args(args).env("CFLAGS", &flags).env("FENCEPOST_CC", compiler));
+            // Nothing orders the two threads, so that every execution has the race.
+            assert_eq!(kinds(&run), ["data-race"], "{compiler} {flags}: {}", run.stderr);
+        }
+    }
+}
+
+/// Stores of a function of libc wait in buffers like others: as many as a processor would make of them.
+#[test]
+fn what_functions_of_libc_store_is_relaxed() {
+    let directory = with("text.c");
+    for (model, status) in [("tso", 0), ("pso", 1)] {
+        let run = fencepost(directory.path(), &["check", "text.c", "--model", model, "--format", "json"]);
+        assert_eq!(run.status, status, "{model}: {}{}", run.stdout, run.stderr);
+        let random = ["test", "text.c", "--model", model, "--executions", "2000", "--format", "json"];
+        let run = fencepost(directory.path(), &random);
+        assert_eq!(run.status, status, "{model}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn members_and_elements_are_named_everywhere() {
+    let directory = with("members.c");
+    for command in [&["test", "--executions", "500"][..], &["check"]] {
+        let run = fencepost(directory.path(), &[command, &["members.c", "--format", "json"]].concat());
+        let all = findings(&run);
+        assert_eq!((run.status, all.len()), (1, 1), "{command:?} {}", run.stderr);
+        let memory = &all[0]["memory"];
+        assert_eq!((&memory["name"], &memory["kind"]), (&"table.slots[3].value".into(), &"global".into()));
+        // The flag, padding, three slots and the key come before it; the table is a word and four slots long.
+        assert_eq!((&memory["offset"], &memory["size"]), (&64.into(), &72.into()));
+        assert!(all[0]["message"].as_str().expect("a message").contains("(table.slots[3].value)"));
+        let why = all[0]["reason"][1].as_str().expect("a reason");
+        assert!(why.contains("relaxed load of table.ready"), "{why}");
+        let replay = fencepost(directory.path(), &["replay", "fencepost-out/finding-1.json"]);
+        assert!(replay.stdout.contains("table.ready = 1"), "{}", replay.stdout);
+    }
+}
+
+/// Where a variable on a stack is, the debug information says relative to its function's frame: gcc by the beginning of the frame, clang and rustc by a register.
+#[test]
+fn variables_on_stacks_are_named() {
+    let directory = with("locals.c");
+    let test = ["test", "locals.c", "--executions", "500", "--format", "json"];
+    let builds = [
+        ("gcc", "-O0"),
+        ("gcc", "-O2 -fomit-frame-pointer"),
+        // An executable that is always at the same address.
+        ("gcc", "-O1 -fno-pie -no-pie"),
+        ("clang", "-O0"),
+        ("clang", "-O2"),
+    ];
+    for (compiler, flags) in builds {
+        if !common::have(compiler) {
+            continue;
+        }
+        for args in [&test[..], &["check", "locals.c", "--format", "json"]] {
+            let run = finish(command(directory.path()).args(args).env("CFLAGS", flags).env("FENCEPOST_CC", compiler));
+            let all = findings(&run);
+            assert_eq!((run.status, all.len()), (1, 1), "{compiler} {flags} {args:?}: {}", run.stderr);
+            let memory = &all[0]["memory"];
+            let text = "variable job.values[2] in main, on the stack of thread 0";
+            assert_eq!((&memory["text"], &memory["kind"]), (&text.into(), &"stack".into()), "{compiler} {flags}");
+            // The flag, padding and two values come before it.
+            assert_eq!((&memory["offset"], &memory["thread"]), (&24.into(), &0.into()));
+            assert!(all[0]["message"].as_str().expect("a message").contains("(job.values[2] in main)"));
+            let reason = all[0]["reason"].to_string();
+            assert!(reason.contains("relaxed load of job.ready in main"), "{reason}");
+            assert!(reason.contains("thread 2 held mutex job.mutex in main"), "{reason}");
+        }
+    }
+    // The execution has the same names.
+    assert_eq!(fencepost(directory.path(), &test).status, 1);
+    let replay = fencepost(directory.path(), &["replay", "fencepost-out/finding-1.json"]);
+    assert_eq!(replay.status, 1, "{}", replay.stderr);
+    assert!(replay.stdout.contains("writes job.ready in main = 1"), "{}", replay.stdout);
+}
+
+/// What is not in scope does not count, nor does a function that has returned: its name would be wrong.
+#[test]
+fn names_on_stacks_are_those_of_the_moment() {
+    let directory = with("scopes.c");
+    for flags in ["-O0", "-O1", "-O2"] {
+        let args = ["test", "scopes.c", "--executions", "50", "--format", "json"];
+        let run = finish(command(directory.path()).args(args).env("CFLAGS", flags));
+        let all = findings(&run);
+        // Of the read and of the write.
+        assert_eq!((run.status, all.len()), (1, 2), "{flags}: {}", run.stderr);
+        assert!(all.iter().all(|race| race["memory"]["name"] == "second[1] in main"), "{flags}: {all:?}");
+    }
+}
+
+#[test]
+fn variables_on_stacks_of_rust_are_named() {
+    let directory = with("locals.rs");
+    for flags in ["-Copt-level=0", "-Copt-level=2"] {
+        let args = ["test", "locals.rs", "--executions", "500", "--format", "json"];
+        let run = finish(command(directory.path()).args(args).env("RUSTFLAGS", flags));
+        let all = findings(&run);
+        assert_eq!((run.status, all.len()), (1, 1), "{flags}: {}", run.stderr);
+        assert_eq!(all[0]["memory"]["name"], "job.values[2] in locals::main", "{flags}");
+    }
+}
+
 // Random programs, as C and as operations for the exploration of litmus tests.
 
 #[derive(Clone, Debug)]

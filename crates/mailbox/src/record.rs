@@ -48,6 +48,11 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         choices: Vec<u32>,
     },
+    /// With a trace: where threads had the variables on their stacks that they shared.
+    Locals {
+        /// Addresses, and the function that has a variable there.
+        list: Vec<(u64, Activation)>,
+    },
     /// An execution was cut off by a limit: the first of this worker's at these places.
     CutOff {
         /// Which execution.
@@ -196,9 +201,26 @@ pub enum Place {
     Stack {
         /// Whose.
         thread: u32,
+        /// The function that has a variable there, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        activation: Option<Activation>,
     },
     /// Something else: a variable with static storage, or mapped memory.
     Other,
+}
+
+/// A call of a function that has not returned yet: enough to find its variables.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Activation {
+    /// A place in the function at which its thread was.
+    pub at: Frame,
+    /// Where it was called from what it called last, if that came later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Frame>,
+    /// The stack pointer there.
+    pub sp: u64,
+    /// The register that some functions keep the beginning of their variables in (rbp).
+    pub bp: u64,
 }
 
 /// What a restart in place cannot undo.
@@ -238,6 +260,6 @@ pub struct Stack {
 pub struct Frame {
     /// The file that is mapped there; empty if none is.
     pub module: String,
-    /// The address, counted from the module's lowest mapping.
+    /// The address, as the file has it: without what was added when it was mapped.
     pub offset: u64,
 }

@@ -5,8 +5,8 @@
 //! another one behind it.
 
 use fencepost_mailbox::{
-    Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record, Report,
-    Request, Restart, Stack, VARIABLE, Volatile, death, state,
+    Activation, Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET,
+    Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
 use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
@@ -117,6 +117,8 @@ pub struct Results {
     pub outputs: BTreeMap<String, u64>,
     /// Traces, if they were asked for.
     pub traces: Vec<Record>,
+    /// Where the threads of the last of them had variables on their stacks that they shared, if details were asked for.
+    pub locals: Vec<(u64, Activation)>,
     /// Trials of a hunt that brought their cycle about.
     pub exposed: Vec<Record>,
     /// What the user should know.
@@ -575,6 +577,7 @@ pub fn merge(into: &mut Results, other: Results) {
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
     into.traces.extend(other.traces);
+    into.locals.extend(other.locals);
     into.exposed.extend(other.exposed);
     for (pair, first) in other.pairs {
         into.pairs.entry(pair).and_modify(|known| *known = first.min(*known)).or_insert(first);
@@ -704,6 +707,7 @@ impl Mailbox {
                 Ok(Record::Note { text }) => part.notes.push(text),
                 Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
+                Ok(Record::Locals { list }) => part.locals = list,
                 Ok(exposed @ Record::Exposed { .. }) => part.exposed.push(exposed),
                 Ok(Record::Explored { complete, executions, blocked }) => {
                     part.explored = Some(Explored { complete, executions, blocked });

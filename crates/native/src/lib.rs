@@ -13,12 +13,16 @@
 pub mod asm;
 pub mod compiler;
 mod debuginfo;
+mod dwarf;
 pub mod elf;
 pub mod embedded;
+mod frames;
 pub mod gdb;
 pub mod host;
 mod image;
+mod layout;
 pub mod libraries;
 pub mod symbols;
 mod table;
 mod units;
+mod variables;

@@ -18,9 +18,12 @@
 //! ```
 
 use crate::debuginfo;
+use crate::layout::Part;
 use crate::libraries::file_name;
 use crate::table::{Symbol, Table};
 use crate::units::Units;
+pub use crate::variables::Active;
+use crate::variables::Variables;
 use addr2line::Loader;
 use fencepost_trace::Label;
 use std::collections::HashMap;
@@ -95,21 +98,29 @@ impl fmt::Display for Frame {
 
 /// A variable, and a place in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Global {
+pub struct Variable {
     /// The variable, demangled.
     pub name: String,
     /// How far into the variable the place is.
     pub offset: u64,
     /// The size of the variable.
     pub size: u64,
+    /// The member or element at the place, as in the source (`.slots[3].value`); empty if that is the variable itself, or not known.
+    pub part: String,
+    /// How far into that part the place is.
+    pub part_offset: u64,
+    /// The function that has it on its stack, if one has.
+    pub function: Option<String>,
 }
 
-impl fmt::Display for Global {
+impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.offset {
-            0 => f.write_str(&self.name),
-            offset => write!(f, "{}+{offset}", self.name),
+        write!(f, "{}{}", self.name, self.part)?;
+        match self.part_offset {
+            0 => {}
+            offset => write!(f, "+{offset}")?,
         }
+        self.function.as_ref().map_or(Ok(()), |function| write!(f, " in {function}"))
     }
 }
 
@@ -119,6 +130,8 @@ pub struct Symbols {
     modules: HashMap<PathBuf, Module>,
     /// Stacks repeat: the frames of every offset that was looked up.
     frames: HashMap<(PathBuf, u64), Arc<[Frame]>>,
+    /// The same for data.
+    globals: HashMap<(PathBuf, u64), Option<Variable>>,
 }
 
 impl Symbols {
@@ -144,11 +157,36 @@ impl Symbols {
     }
 
     /// The variable with static storage at an offset of a module's data.
-    pub fn global_name(&mut self, module: &Path, offset: u64) -> Option<Global> {
-        self.module(module).global(offset)
+    pub fn global_name(&mut self, module: &Path, offset: u64) -> Option<Variable> {
+        let key = (module.to_owned(), offset);
+        if let Some(known) = self.globals.get(&key) {
+            return known.clone();
+        }
+        let global = self.module_mut(module).global(offset);
+        self.globals.insert(key, global.clone());
+        global
+    }
+
+    /// The variable at an address of the stack that an active function has there, with the function's name behind it.
+    pub fn local_name(&mut self, module: &Path, function: Active, address: u64) -> Option<Variable> {
+        let name = self.frames(module, Pc::At(function.pc)).last()?.function.clone();
+        let module = self.module_mut(module);
+        let local = module.variables().local(function, address)?;
+        Some(Variable {
+            name: local.name,
+            offset: local.offset,
+            size: local.size,
+            part: local.part.path,
+            part_offset: local.part.offset,
+            function: Some(name),
+        })
     }
 
     pub(crate) fn module(&mut self, path: &Path) -> &Module {
+        self.module_mut(path)
+    }
+
+    fn module_mut(&mut self, path: &Path) -> &mut Module {
         self.modules.entry(path.to_owned()).or_insert_with(|| Module::open(path))
     }
 }
@@ -167,6 +205,10 @@ pub(crate) struct Module {
     pub(crate) units: Units,
     /// The symbol tables of the module and of its separate debug file.
     pub(crate) table: Table,
+    /// Where the debug information is, and what it says of variables once that was asked for.
+    path: PathBuf,
+    debug_file: PathBuf,
+    variables: Option<Variables>,
 }
 
 impl Module {
@@ -181,6 +223,9 @@ impl Module {
             loader: Loader::new_with_sup(&files.main, files.supplementary.as_ref()).ok(),
             units: Units::read(&files.main),
             table: Table::read(&sources),
+            path: path.to_owned(),
+            debug_file: files.main,
+            variables: None,
         }
     }
 
@@ -233,9 +278,16 @@ impl Module {
         Frame { function, file: String::new(), directory: String::new(), line: 0, column: 0, inlined: false }
     }
 
-    fn global(&self, offset: u64) -> Option<Global> {
+    fn global(&mut self, offset: u64) -> Option<Variable> {
         let Symbol { name, address, size } = self.table.object_at(offset)?;
-        Some(Global { name: variable_name(name), offset: offset - address, size: *size })
+        let far = offset - address;
+        let (name, address, size) = (variable_name(name), *address, *size);
+        let part = self.variables().part(address, far).unwrap_or(Part { path: String::new(), offset: far });
+        Some(Variable { name, offset: far, size, part: part.path, part_offset: part.offset, function: None })
+    }
+
+    fn variables(&mut self) -> &Variables {
+        self.variables.get_or_insert_with(|| Variables::read(&self.path, &self.debug_file))
     }
 }
 

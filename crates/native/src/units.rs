@@ -1,9 +1,7 @@
 //! The compilation units of a module: which source file was compiled to which addresses, where, from which language.
 
+use crate::dwarf::{Sections, Slice};
 use addr2line::gimli;
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection};
-use std::borrow::Cow;
 use std::path::Path;
 
 /// One compilation unit.
@@ -28,18 +26,9 @@ pub(crate) struct Units {
 impl Units {
     /// Reads the units from the file with the DWARF sections. Damaged information counts as none.
     pub(crate) fn read(debug_file: &Path) -> Units {
-        std::fs::read(debug_file).ok().and_then(|bytes| Units::parse(&bytes)).unwrap_or_default()
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Units> {
-        let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
-        let sections = gimli::DwarfSections::load(|id| -> Result<Cow<'_, [u8]>, object::Error> {
-            file.section_by_name(id.name()).map_or(Ok(Cow::Borrowed(&[])), |section| section.uncompressed_data())
-        })
-        .ok()?;
-        let dwarf = sections.borrow(|section| gimli::EndianSlice::new(section, gimli::LittleEndian));
-
         let mut units = Units::default();
+        let Some(sections) = Sections::read(debug_file) else { return units };
+        let dwarf = sections.reader().dwarf;
         let mut headers = dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             if let Some((unit, ranges)) = read_unit(&dwarf, header) {
@@ -49,7 +38,7 @@ impl Units {
             }
         }
         units.ranges.sort_unstable();
-        Some(units)
+        units
     }
 
     /// The unit whose code is at an address.
@@ -59,8 +48,6 @@ impl Units {
         (address < end).then(|| (index, &self.units[index]))
     }
 }
-
-type Slice<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
 fn read_unit<'a>(
     dwarf: &gimli::Dwarf<Slice<'a>>,

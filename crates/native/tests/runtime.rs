@@ -199,6 +199,43 @@ fn ends_are_told_apart() {
     }
 }
 
+#[test]
+fn misuse_of_the_heap_is_found_under_every_model() {
+    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for (how, kind) in [
+            ("double-free", FindingKind::DoubleFree),
+            ("use-after-free", FindingKind::UseAfterFree),
+            ("overflow", FindingKind::HeapOverflow),
+        ] {
+            let mut campaign = campaign("ends.c", model, 200);
+            campaign.arguments = vec![how.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(kinds(&results), [kind].into(), "{model} {how}: {:?}", results.found);
+        }
+        let mut campaign = campaign("handed_over.c", model, 200);
+        campaign.arguments = vec!["early".to_owned()];
+        let results = run(&campaign);
+        assert_eq!(kinds(&results), [FindingKind::UseAfterFree].into(), "{model}: {:?}", results.found);
+        let [read, free] = &results.found[0].report.stacks[..] else { panic!("who reads and who has freed") };
+        assert_eq!((read.access.as_str(), free.access.as_str()), ("read", "free"));
+        assert_eq!((read.thread, free.thread), (2, 1));
+    }
+}
+
+/// A store may wait in a buffer while the block is handed over and freed, if the model lets it; none that is right is called wrong.
+#[test]
+fn blocks_that_are_handed_over_properly_are_no_findings() {
+    for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for how in ["right", "own"] {
+            let mut campaign = campaign("handed_over.c", model, 1_000);
+            campaign.arguments = vec![how.to_owned()];
+            let results = run(&campaign);
+            assert_eq!(results.found, [], "{model} {how}");
+            assert_eq!(results.ended.get("exit"), Some(&1_000), "{model} {how}: {:?}", results.ended);
+        }
+    }
+}
+
 /// A loop without an operation may be a long computation, and a bounded one ends: neither is called a livelock, and the user hears where it was.
 #[test]
 fn what_a_limit_cuts_off_is_no_finding() {
@@ -209,6 +246,38 @@ fn what_a_limit_cuts_off_is_no_finding() {
         let (_, late, stacks) = &results.cut_off[0];
         assert_eq!(*late, how == "loop", "{how}");
         assert!(stacks.iter().any(|stack| stack.thread == 0 && !stack.frames.is_empty()), "{how}: {stacks:?}");
+    }
+}
+
+/// Under the hardware models a plain access is an operation too: loops over plain variables are endless if nobody is left who could change them. What waits
+/// in a buffer comes, however long the schedule holds it back, and what only takes long ends.
+#[test]
+fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
+    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
+        for (how, some, all) in [
+            ("comes", false, false),
+            ("buffered", false, false),
+            ("long", false, false),
+            ("never", true, true),
+            // Under every model the waiter's own store may come last, or the other's.
+            ("lost", true, false),
+        ] {
+            let mut campaign = campaign("plain_waits.c", model, if how == "long" { 5 } else { 60 });
+            campaign.arguments = vec![how.to_owned()];
+            campaign.request.max_steps = 500_000;
+            let results = run(&campaign);
+            let endless = results.ended.get("livelock").copied().unwrap_or(0);
+            let well = results.ended.get("exit").copied().unwrap_or(0);
+            // Nothing is cut off.
+            assert_eq!(endless + well, campaign.request.count, "{model} {how}: {:?}", results.ended);
+            assert_eq!((endless > 0, well == 0), (some, all), "{model} {how}: {:?}", results.ended);
+            if let Some(found) = results.found.first() {
+                // Its answers lead to the loop, and the same look at it follows.
+                let answers = Answers::Follow { choices: found.report.choices.clone() };
+                let again = fencepost_native::host::replay(&campaign, answers).expect("it replays");
+                assert_eq!(kinds(&again), [FindingKind::Livelock].into(), "{model} {how}");
+            }
+        }
     }
 }
 

@@ -86,7 +86,8 @@ fn variables_have_names_and_offsets() {
     };
     assert_eq!(name("total", 0).as_deref(), Some("total"));
     // `struct queue { int head, tail; }`: the tail is at 4.
-    assert_eq!(name("queue", 4).as_deref(), Some("queue+4"));
+    assert_eq!(name("queue", 4).as_deref(), Some("queue.tail"));
+    assert_eq!(name("queue", 6).as_deref(), Some("queue.tail+2"), "a byte of it");
     assert_eq!(name("calls.", 0).as_deref(), Some("calls"));
     let (main, _) = symbol(&module, "main");
     assert_eq!(symbols.global_name(&module, main), None, "code is not data");
@@ -215,7 +216,145 @@ int main() {
     let (shared, _) = symbol(&module, "_ZN4data6sharedE");
     let global = Symbols::new().global_name(&module, shared + 64).expect("a variable");
     // Eight longs come before the size.
-    assert_eq!(global.to_string(), "data::shared+64");
+    assert_eq!(global.to_string(), "data::shared.size");
+    assert_eq!((global.offset, global.size), (64, 72));
+    let global = Symbols::new().global_name(&module, shared + 24).expect("a variable");
+    assert_eq!(global.to_string(), "data::shared.items[3]");
+}
+
+/// What a name says of `offset` bytes into a variable, by the beginning of its linker name.
+fn names(module: &Path, variable: &str, offsets: &[u64]) -> Vec<String> {
+    let (address, _) = symbol(module, variable);
+    let mut symbols = Symbols::new();
+    offsets.iter().map(|o| symbols.global_name(module, address + o).expect("a variable").to_string()).collect()
+}
+
+#[test]
+fn members_and_elements_of_c() {
+    let bench = Bench::new();
+    bench.file(
+        "parts.c",
+        "\
+#include <stdatomic.h>
+struct point { short x, y; };
+typedef volatile struct point moving;
+struct part {
+    int id;
+    struct { char tag; int inner; };
+    union { int number; float real; } value;
+    moving corners[2][3];
+    atomic_int count;
+    unsigned low : 3, high : 13, other : 16;
+    struct opaque *next;
+    int rest[];
+};
+struct part lone;
+struct part many[3];
+int main(void) { return lone.id + many[1].id; }
+",
+    );
+    for options in ["gcc -g", "gcc -g -O1 -gdwarf-4", "clang -g", "clang -g -gdwarf-4"] {
+        if options.starts_with("clang") && !support::have("clang") {
+            continue;
+        }
+        bench.run(&format!("{options} parts.c -o parts"));
+        let module = bench.path().join("parts");
+        // id 0, tag 4, inner 8, value 12, corners 16 to 40, count 40, bits 44, next 48, rest 56.
+        let found = names(&module, "lone", &[0, 4, 5, 8, 12, 13, 16, 18, 30, 40, 44, 45, 46, 48]);
+        let expected = [
+            "lone.id",
+            "lone.tag",
+            // Nothing is there, and of the union nobody knows which.
+            "lone+5",
+            "lone.inner",
+            "lone.value",
+            "lone.value+1",
+            "lone.corners[0][0].x",
+            "lone.corners[0][0].y",
+            "lone.corners[1][0].y",
+            "lone.count",
+            // Bits of two members are in the first byte, of one in the others.
+            "lone+44",
+            "lone.high+1",
+            "lone.other",
+            "lone.next",
+        ];
+        assert_eq!(found, expected, "{options}");
+        assert_eq!(names(&module, "many", &[56, 56 + 40, 112 + 8]), ["many[1].id", "many[1].count", "many[2].inner"]);
+    }
+}
+
+#[test]
+fn members_of_cxx() {
+    let bench = Bench::new();
+    bench.file(
+        "parts.cc",
+        "\
+#include <atomic>
+#include <vector>
+struct Base { long base; };
+struct Node : Base {
+    std::atomic<Node *> next;
+    std::vector<int> items;
+    static int made;
+    struct Only { int value; } only;
+};
+int Node::made;
+namespace list { Node head; }
+struct Counter { static Counter &get() { static Counter counter; return counter; } std::atomic<bool> busy; };
+int main() { return list::head.only.value + Node::made + Counter::get().busy; }
+",
+    );
+    for compiler in ["g++", "clang++"] {
+        if !support::have(compiler) {
+            continue;
+        }
+        bench.run(&format!("{compiler} -g parts.cc -o parts"));
+        let module = bench.path().join("parts");
+        // The base class, an atomic, three pointers, and a structure of the program's own.
+        let found = names(&module, "_ZN4list4headE", &[0, 8, 24, 40]);
+        let expected = ["list::head.base", "list::head.next", "list::head.items._M_finish", "list::head.only.value"];
+        assert_eq!(found, expected, "{compiler}");
+        assert_eq!(names(&module, "_ZN4Node4madeE", &[0]), ["Node::made"]);
+        assert_eq!(names(&module, "_ZZN7Counter3getEvE7counter", &[0]), ["Counter::get()::counter.busy"]);
+    }
+}
+
+#[test]
+fn members_of_rust() {
+    let bench = Bench::new();
+    bench.file(
+        "parts.rs",
+        "\
+use std::cell::UnsafeCell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+#[repr(C)]
+struct Slot { state: AtomicU32, value: UnsafeCell<(u16, u16)> }
+unsafe impl Sync for Slot {}
+#[repr(C)]
+struct Queue { head: AtomicUsize, slots: [Slot; 2] }
+#[unsafe(no_mangle)]
+static QUEUE: Queue = Queue {
+    head: AtomicUsize::new(0),
+    slots: [const { Slot { state: AtomicU32::new(0), value: UnsafeCell::new((0, 0)) } }; 2],
+};
+#[unsafe(no_mangle)]
+static LOCKED: Mutex<[u64; 2]> = Mutex::new([1, 2]);
+fn main() {
+    let value = unsafe { *QUEUE.slots[1].value.get() };
+    println!(\"{} {}\", QUEUE.head.load(Relaxed) + usize::from(value.0), LOCKED.lock().unwrap()[1]);
+}
+",
+    );
+    bench.run("rustc --edition 2024 -g parts.rs -o parts");
+    let module = bench.path().join("parts");
+    let found = names(&module, "QUEUE", &[0, 8, 16, 20]);
+    assert_eq!(found[..3], ["QUEUE.head", "QUEUE.slots[0].state", "QUEUE.slots[1].state"]);
+    // Rust may put the members of a tuple in any order.
+    assert!(["QUEUE.slots[1].value.0", "QUEUE.slots[1].value.1"].contains(&found[3].as_str()), "{}", found[3]);
+    let parts = names(&module, "LOCKED", &[0, 4, 8, 16]);
+    assert!(parts.contains(&"LOCKED.data[1]".to_owned()) && parts.contains(&"LOCKED.inner".to_owned()), "{parts:?}");
 }
 
 #[test]

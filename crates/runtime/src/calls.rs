@@ -17,8 +17,8 @@ pub struct Calls {
 }
 
 /// The running thread's.
-static TOP: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
-static LIMIT: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
+pub static TOP: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
+pub static LIMIT: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Calls {
     /// How much memory it takes.
@@ -42,6 +42,12 @@ impl Calls {
         LIMIT.store((self.base + DEPTH * 8) as *mut usize, Ordering::Relaxed);
     }
 
+    /// Has a call of this thread not been left yet? Of the running thread only after [`leave`](Self::leave).
+    pub fn is_open(&self, (at, back): Call) -> bool {
+        // SAFETY: a place in the list that has been written, because the top is above it.
+        (self.base..self.top.min(self.base + DEPTH * 8)).contains(&at) && unsafe { *(at as *const usize) } == back
+    }
+
     /// The addresses, the innermost first. Of the running thread only after [`leave`](Self::leave).
     pub fn list(&self) -> Vec<usize> {
         let end = self.top.min(self.base + DEPTH * 8);
@@ -49,6 +55,16 @@ impl Calls {
         // SAFETY: the words up to the top were written by `push`; the mapping is as long as the limit.
         (0..count).rev().map(|i| unsafe { *(self.base as *const usize).add(i) }).take(64).collect()
     }
+}
+
+/// A call: where it is noted, and its return address. So long as both agree it has not been left.
+pub type Call = (usize, usize);
+
+/// The running thread's innermost call.
+pub fn innermost() -> Call {
+    let at = (TOP.load(Ordering::Relaxed) as usize).wrapping_sub(8);
+    // SAFETY: there is room below the first call, and calls too deep to be noted are not looked at.
+    (at, if at < LIMIT.load(Ordering::Relaxed) as usize { unsafe { *(at as *const usize) } } else { 0 })
 }
 
 /// A function called from `pc` is entered.

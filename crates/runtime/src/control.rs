@@ -2,7 +2,9 @@
 
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
-use crate::{atomically, clock, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view};
+use crate::{
+    atomically, clock, details, ending, explore, fibers, hooks, modules, results, shadow, shared, stall, view,
+};
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_mailbox::{Pruning, Request};
@@ -65,6 +67,8 @@ struct Control {
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
     busy: u64,
+    /// How many were asked for since it was last looked whether anything changes, and how many changes there were then.
+    quiet: (u64, u64),
     /// The greatest number of stores that wait.
     buffer: Option<u32>,
     /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
@@ -118,6 +122,7 @@ pub fn initialise(request: &Request) {
         engine,
         strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
+        quiet: (0, 0),
         buffer,
         atomics: BTreeMap::new(),
         written: Vec::new(),
@@ -158,6 +163,7 @@ pub fn begin(answers: Answers, max_steps: u64) {
     control.intruded.clear();
     control.recent.clear();
     control.busy = 0;
+    control.quiet = (0, 0);
     stall::reset();
     hooks::access::calm();
     view::reset();
@@ -183,8 +189,9 @@ fn tick() {
     if explore::is_on() {
         return shadow::tick(Some(explore::clock(fibers::current())));
     }
-    if let Engine::C11(execution) = &control().engine {
-        shadow::tick(execution.clock(fibers::current()));
+    match &control().engine {
+        Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
+        _ => shadow::tick(None),
     }
 }
 
@@ -210,6 +217,7 @@ fn tell() {
 /// The same, without a look at what was written before.
 pub fn step(op: Op) -> Reply {
     hooks::access::calm();
+    details::asked(&op);
     if explore::is_on() {
         let reply = explore::ask(op);
         tick();
@@ -244,7 +252,21 @@ fn submit(op: Op, label: u32) -> Reply {
         Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
     }
     let_time_pass();
+    watch_for_changes();
     proceed()
+}
+
+/// An execution in which nothing changes any more need not run to the limit of its steps.
+fn watch_for_changes() {
+    let control = control();
+    control.quiet.0 += 1;
+    if control.quiet.0 > stall::QUIET {
+        let changes = each!(&control.engine, e => e.change_count());
+        if changes == control.quiet.1 && !atomically::is_on() {
+            stall::begin();
+        }
+        control.quiet = (0, changes);
+    }
 }
 
 /// The fences that were asked for at a program point.
@@ -366,6 +388,9 @@ fn proceed() -> Reply {
             // Other hooks have been entered since.
             let me = fibers::me();
             global::set_caller(me.pc, me.sp);
+            if stall::is_on() {
+                global::set_caller_registers(me.registers);
+            }
             me.reply
         }
         Next::End(outcome) => ending::finish(verdict(outcome)),

@@ -142,6 +142,12 @@ pub fn for_system(on: bool) -> bool {
     std::mem::replace(&mut HEAP.get().system, on)
 }
 
+/// Is this an address in this heap?
+#[inline]
+pub fn has(address: usize) -> bool {
+    (BASE..BASE + LENGTH).contains(&address)
+}
+
 /// Is this the address of a block of this heap?
 pub fn owns(block: usize) -> bool {
     (BASE + HEADER..BASE + LENGTH).contains(&block) && block.is_multiple_of(16)

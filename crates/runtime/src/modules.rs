@@ -11,6 +11,8 @@ struct Module {
     end: usize,
     /// The label of its first byte.
     label: u32,
+    /// The address that the file itself has for its first byte: where it is mapped, if it cannot be mapped elsewhere.
+    first: usize,
     path: String,
 }
 
@@ -53,19 +55,29 @@ fn hexadecimal(digits: &[u8]) -> usize {
 /// Looks at what is mapped now. Files that were known keep their labels.
 pub fn refresh() {
     let modules = MODULES.get();
-    let mut found: Vec<(String, usize, usize)> = Vec::new();
+    let mut found: Vec<(String, usize, usize, bool)> = Vec::new();
     for mapping in mappings().into_iter().filter(|m| m.name.starts_with('/')) {
+        let readable = mapping.permissions[0] == b'r';
         match found.last_mut() {
-            Some((name, _, end)) if *name == mapping.name => *end = mapping.end,
-            _ => found.push((mapping.name, mapping.start, mapping.end)),
+            Some((name, _, end, _)) if *name == mapping.name => *end = mapping.end,
+            _ => found.push((mapping.name, mapping.start, mapping.end, readable)),
         }
     }
-    for (path, start, end) in found {
+    for (path, start, end, readable) in found {
         if modules.iter().all(|m| m.start != start) {
             let label = modules.last().map_or(1, |m| m.label + (m.end - m.start) as u32);
-            modules.push(Module { start, end, label, path });
+            let first = if readable && is_fixed(start) { start } else { 0 };
+            modules.push(Module { start, end, label, first, path });
         }
     }
+}
+
+/// Is what is mapped there an executable that must be there?
+fn is_fixed(start: usize) -> bool {
+    const FIXED: [u8; 2] = [2, 0];
+    // SAFETY: mapped for reading, a page at least.
+    let header = unsafe { std::slice::from_raw_parts(start as *const u8, 18) };
+    header.starts_with(b"\x7fELF") && header[16..18] == FIXED
 }
 
 /// Is there Rust's standard library in the program? It comes without instrumentation, and its locks are atomics that the program's own code uses too.
@@ -118,14 +130,15 @@ pub fn is_own(pc: usize) -> bool {
 pub fn place(label: u32) -> Frame {
     let module = MODULES.get().iter().rfind(|m| label != 0 && m.label <= label);
     match module {
-        Some(m) => Frame { module: m.path.clone(), offset: (label - m.label) as u64 },
+        Some(m) => Frame { module: m.path.clone(), offset: (label - m.label) as u64 + m.first as u64 },
         None => Frame { module: String::new(), offset: 0 },
     }
 }
 
 /// The label of a place; 0 if its file is not mapped.
 pub fn label_at(place: &Frame) -> u32 {
-    MODULES.get().iter().find(|m| m.path == place.module).map_or(0, |m| m.label + place.offset as u32)
+    let label = |m: &Module| m.label + place.offset.wrapping_sub(m.first as u64) as u32;
+    MODULES.get().iter().find(|m| m.path == place.module).map_or(0, label)
 }
 
 /// Where the call that returns to `pc` is.

@@ -373,6 +373,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
         log(&Record::Trace { execution, trace, places });
+        log(&Record::Locals { list: details::locals() });
     }
     if request.digests.contains(&execution)
         && !matches!(verdict, Verdict::Timeout)

@@ -245,6 +245,11 @@ pub fn forget(address: usize, size: usize) {
 /// The block is freed: that is a write to all of it, and the last access that is right.
 pub fn free(address: usize, size: usize, pc: usize) {
     range(address, size, FREE, pc);
+    mark_freed(address, size, pc);
+}
+
+/// The same without a look for races.
+pub fn mark_freed(address: usize, size: usize, pc: usize) {
     let freed = STATE.get().who | BYTES | WROTE | FREED;
     for at in (address & !7..address + size).step_by(8) {
         line(at).slots = [freed, 0, 0, 0];
@@ -268,7 +273,24 @@ pub fn fence(block: usize, size: usize) {
     (end.next_multiple_of(8)..end.next_multiple_of(16)).step_by(8).for_each(|at| mark(at, BYTES));
 }
 
-// Under the hardware models there is no race detector; the slots then say which places of a stack others have touched.
+// Under the hardware models there is no race detector; the slots then say which places of the heap are nobody's, and which places of a stack others have touched.
+
+/// Who has freed some of these bytes? Without a program point: they lie around a block.
+pub fn freed(address: usize, size: usize) -> Option<Earlier> {
+    let end = address.saturating_add(size);
+    let mut at = address;
+    while at < end {
+        let next = ((at & !7) + 8).min(end);
+        let bytes = (((1u64 << (next - at)) - 1) << (at & 7)) << BYTES_SHIFT;
+        // Such a mark always comes first, and alone.
+        let mark = line(at).slots[0];
+        if mark & FREED != 0 && mark & bytes != 0 && mark >> EXECUTION_SHIFT == STATE.get().execution {
+            return Some(earlier(line(at), 0));
+        }
+        at = next;
+    }
+    None
+}
 
 /// Others have touched this place.
 pub fn share(address: usize) {

@@ -1,11 +1,14 @@
-//! Is an execution that reaches the limit of its steps in an endless loop?
+//! Is an execution that reaches the limit of its steps, or in which nothing has changed for long, in an endless loop?
 //!
-//! It is given some more steps under a schedule that is as fair as can be: buffers are drained first, threads take turns, loads read
+//! It goes on for some more steps under a schedule that is as fair as can be: buffers are drained first, threads take turns, loads read
 //! the newest store. If then every thread that can go on stands where it stood before, with the same registers and the same stack, and nobody has
 //! written anything in between, what they read cannot change any more: they go around for ever, and that is a livelock. Otherwise
-//! the execution was only long, as far as anybody can tell, and counts as cut off.
+//! the execution was only long, as far as anybody can tell: if the limit is reached it counts as cut off, otherwise it goes on like that. (It does not go
+//! back to its own schedule: a replay follows the answers up to here, and from here on finds them by itself.)
 //!
-//! A loop that writes, or that reads plain variables (which the instrumentation announces without the registers), is never called endless here.
+//! Memory is fair: whatever waits in a buffer is made visible first, and that is a change. So a loop that waits for such a store is not endless.
+//!
+//! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called endless here.
 
 use crate::global::Global;
 use crate::{clock, control, explore, fibers};
@@ -17,6 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many more steps are given. Time passes for threads that sleep while others are busy: that must fit in.
 pub const STEPS: u64 = 20_000;
+
+/// After so many steps without a change it is time to look, well before the limit: loops that wait for something that comes are much shorter.
+pub const QUIET: u64 = 20_000;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static UNCERTAIN: AtomicBool = AtomicBool::new(false);
@@ -64,6 +70,9 @@ pub fn begin() -> bool {
     let state = state();
     state.changes = control::change_count();
     state.changed();
+    // What a thread's registers are at the operation that it stands at was not noted: as they never are.
+    let all = fibers::all();
+    (0..all.count()).for_each(|t| all.get(ThreadId(t as u32)).registers = [usize::MAX; 6]);
     true
 }
 

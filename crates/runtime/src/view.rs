@@ -16,7 +16,8 @@
 //! has touched the place. The second is a deviation: the first such store cannot be delayed.
 
 use crate::global::{self, Global};
-use crate::{control, fibers, hooks, shadow};
+use crate::shadow::{Kind, READ, WRITE};
+use crate::{control, details, explore, fibers, heap, hooks, results, shadow};
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
 };
@@ -185,7 +186,10 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
         // As the processor makes it, in one.
         Ok(size) => {
             global::set_caller(pc, global::caller_sp());
-            hooks::at_work(|| one(Location::new(address as u64, size), write));
+            hooks::at_work(|| {
+                details::stands(pc);
+                one(Location::new(address as u64, size), write)
+            });
         }
         Err(_) => range(address, size, write, pc),
     }
@@ -193,7 +197,14 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
 
 fn one(at: Location, write: bool) {
     settle();
-    if !matters(at.address as usize) {
+    let needed = matters(at.address as usize);
+    if write || !needed {
+        look_for_misuse(at.address as usize, at.size.bytes() as usize, if write { WRITE } else { READ });
+    }
+    if !needed {
+        if write {
+            explore::wrote(at.address as usize);
+        }
         return;
     }
     control::notice(at);
@@ -204,9 +215,20 @@ fn one(at: Location, write: bool) {
     }
 }
 
+/// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access takes place, so that what others did while
+/// it waited counts. A store is then already on its way to its buffer, and a thread drains its own before it frees anything: what leaves a buffer later is no access.
+fn look_for_misuse(address: usize, size: usize, kind: Kind) {
+    if heap::has(address)
+        && let Some(earlier) = shadow::freed(address, size)
+    {
+        results::wild_access(address, earlier, kind, global::caller());
+    }
+}
+
 /// A load, which under pslo may have to find an old value.
 fn load(at: Location) {
     let reply = control::step(Op::Access(Access::Load { at, order: LoadOrder::Plain, guard: Guard::Any }));
+    look_for_misuse(at.address as usize, at.size.bytes() as usize, READ);
     let newest = control::memory(at);
     if newest != reply.value {
         VIEW.get().own(fibers::current()).stale = Some((at, newest));
@@ -233,6 +255,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     global::set_caller(pc, global::caller_sp());
     hooks::at_work(|| {
         settle();
+        look_for_misuse(address, length, if write { WRITE } else { READ });
         if length > LARGEST_COPY {
             if write && matters(address) {
                 drain();
@@ -276,6 +299,9 @@ pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
     control::notice(at);
     let reply = control::step(Op::Access(access));
+    let write =
+        !matches!(access, Access::Load { .. }) && (reply.success || !matches!(access, Access::CompareExchange { .. }));
+    look_for_misuse(at.address as usize, at.size.bytes() as usize, Kind { write, atomic: true, free: false });
     if control::is_opaque() {
         VIEW.get().own(fibers::current()).operated(at);
     }

@@ -69,7 +69,7 @@ pub fn test(
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
     let specified = specify(program, args.spec, &mut campaign, screen)?;
-    let suppressions = suppressions(args)?;
+    let suppressions = Suppressions::find(args.suppressions.as_deref(), &program.executable)?;
     let line = watched(&campaign, args, args.work.time.is_none().then_some(EXECUTIONS), screen);
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
@@ -109,11 +109,6 @@ pub fn test(
     finish(&search, args, &campaign, &plan, outcome, examined, started, screen)
 }
 
-/// What the user does not want to hear of.
-fn suppressions(args: &CampaignArgs) -> Result<Suppressions, Error> {
-    args.suppressions.as_deref().map_or_else(|| Ok(Suppressions::default()), Suppressions::read)
-}
-
 /// Every execution graph.
 pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Result<Status, Error> {
     if args.model == Model::Pslo {
@@ -130,7 +125,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
     let specified = specify(program, args.spec, &mut campaign, screen)?;
-    let suppressions = suppressions(args)?;
+    let suppressions = Suppressions::find(args.suppressions.as_deref(), &program.executable)?;
     let line = watched(&campaign, args, None, screen);
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
@@ -282,7 +277,7 @@ impl<'a> Search<'a> {
         match (&again, results.found.iter().find(same)) {
             (Some(again), Some(seen)) => {
                 let halves = !report.steps.is_empty();
-                add_details(&mut one.finding, &seen.report, &again.trace, halves, &self.words);
+                add_details(&mut one.finding, &seen.report, &again.trace, halves, &again.words);
                 one.found.report.stacks.clone_from(&seen.report.stacks);
             }
             (_, None) => eprintln!(
@@ -531,6 +526,7 @@ impl Again {
             Record::Trace { mut trace, places, .. } => {
                 let words = Words::of(program);
                 words.fill(&mut trace, &places);
+                results.locals.iter().for_each(|(address, function)| words.learn(*address, function));
                 Some(Again { trace, words, order })
             }
             _ => None,

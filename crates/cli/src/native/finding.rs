@@ -35,6 +35,12 @@ pub fn labels(report: &Report, words: &Words) -> Vec<FindingLabel> {
 pub fn add_details(finding: &mut Finding, report: &Report, trace: &Trace, halves: bool, words: &Words) {
     finding.labels = labels(report, words);
     finding.stacks = stacks(report, words);
+    if let Some(Memory { address, place: Place::Stack { activation: Some(function), .. } }) =
+        report.details.as_ref().and_then(|details| details.memory.as_ref())
+    {
+        words.learn(*address, function);
+        finding.message = words.named(&report.message);
+    }
     let Some(details) = &report.details else { return };
     if let Some(memory) = &details.memory {
         let (told, allocation) = self::memory(memory, words);
@@ -83,9 +89,22 @@ fn memory(memory: &Memory, words: &Words) -> (FindingMemory, Vec<FindingStack>) 
             let told = FindingMemory { offset: *offset, size: *size, thread, ..told(text, MemoryKind::Heap) };
             (told, vec![stack])
         }
-        Place::Stack { thread } => {
-            let text = format!("the stack of thread {thread}");
-            (FindingMemory { thread: Some(ThreadId(*thread)), ..told(text, MemoryKind::Stack) }, Vec::new())
+        Place::Stack { thread, .. } => {
+            let on = format!("the stack of thread {thread}");
+            let told = match words.variable(memory.address) {
+                Some(variable) => {
+                    let (offset, size) = (variable.offset as i64, variable.size);
+                    let name = variable.to_string();
+                    FindingMemory {
+                        name,
+                        offset,
+                        size,
+                        ..told(format!("variable {variable}, on {on}"), MemoryKind::Stack)
+                    }
+                }
+                None => told(on, MemoryKind::Stack),
+            };
+            (FindingMemory { thread: Some(ThreadId(*thread)), ..told }, Vec::new())
         }
         Place::Other => match words.variable(memory.address) {
             Some(global) => {

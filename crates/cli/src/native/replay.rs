@@ -68,7 +68,10 @@ pub fn replay(
     if let Some(execution) = native.execution {
         return repeat(file, &program, &campaign, recording, execution, screen);
     }
-    let (again, results) = Again::follow(&program, &campaign, &recording.plan.strategy)
+    // Variables on stacks have names only where details are asked for.
+    let mut watched = campaign.clone();
+    watched.request.details = Some(Vec::new());
+    let (again, results) = Again::follow(&program, &watched, &recording.plan.strategy)
         .map_err(|error| diverged(format!("it cannot be run: {error}")))?;
     let again = again.ok_or_else(|| diverged("the execution left no trace".to_owned()))?;
     let same = again.digest() == recording.trace_digest;

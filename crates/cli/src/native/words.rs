@@ -1,8 +1,8 @@
 //! Addresses in the words of the source.
 
 use super::Program;
-use fencepost_mailbox::{Frame, Stack};
-use fencepost_native::symbols::{Global, Pc, Symbols};
+use fencepost_mailbox::{Activation, Frame, Stack};
+use fencepost_native::symbols::{Active, Pc, Symbols, Variable};
 use fencepost_report::Describe;
 use fencepost_report::text::Call;
 use fencepost_trace::{FindingLabel, FindingStack, Hidden, Label, Location, ThreadId, Trace};
@@ -21,6 +21,8 @@ pub struct Words {
     paths: RefCell<HashMap<String, PathBuf>>,
     /// Where the program's own module was mapped, to name its variables.
     module: Option<(String, u64)>,
+    /// Variables on stacks in the execution that is spoken of, by address.
+    locals: RefCell<HashMap<u64, Variable>>,
 }
 
 impl Words {
@@ -129,11 +131,22 @@ impl Words {
     }
 
     fn address(&self, address: u64) -> String {
-        self.variable(address).map_or_else(|| format!("{address:#x}"), |global| global.to_string())
+        self.variable(address).map_or_else(|| format!("{address:#x}"), |variable| variable.to_string())
+    }
+
+    /// In the execution that is spoken of, this function had something on its stack at an address.
+    pub fn learn(&self, address: u64, function: &Activation) {
+        let call = function.call.as_ref().filter(|call| call.module == function.at.module).map(|call| call.offset);
+        let active = Active { pc: function.at.offset, call, sp: function.sp, bp: function.bp };
+        let found = self.symbols.borrow_mut().local_name(Path::new(&function.at.module), active, address);
+        self.locals.borrow_mut().extend(found.map(|variable| (address, variable)));
     }
 
     /// The program's variable at an address.
-    pub fn variable(&self, address: u64) -> Option<Global> {
+    pub fn variable(&self, address: u64) -> Option<Variable> {
+        if let Some(local) = self.locals.borrow().get(&address) {
+            return Some(local.clone());
+        }
         let (module, base) = self.module.as_ref()?;
         self.symbols.borrow_mut().global_name(Path::new(module), address.checked_sub(*base)?)
     }

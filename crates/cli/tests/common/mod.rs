@@ -36,10 +36,19 @@ impl Output {
     }
 }
 
+/// Is a tool there? If not, says so: what needs it is left out.
+pub fn have(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: {tool} is not installed");
+    }
+    found
+}
+
 /// The command, in a directory.
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
-    command.current_dir(directory).env_remove("NO_COLOR").stdin(Stdio::null());
+    command.current_dir(directory).env_remove("NO_COLOR").env_remove("TSAN_OPTIONS").stdin(Stdio::null());
     command
 }
 

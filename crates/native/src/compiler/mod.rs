@@ -11,7 +11,7 @@
 //! | | gcc | clang |
 //! |---|---|---|
 //! | preprocess | `-fsanitize=thread`, for its macros | the same |
-//! | compile | `-fsanitize=thread`, volatile accesses told apart, `-g` | the same |
+//! | compile | `-fsanitize=thread`, volatile accesses told apart, `memcpy` and the like called, `-g` | the same, and calls are calls anyway |
 //! | link | `-fsanitize=thread`, which links `libtsan.so` from the first directory that has one, and Fencepost's is named first | Fencepost's `libtsan.so.2` by its path, because clang's own runtime comes only as an archive |
 //!
 //! Where there is something to compile or to preprocess, `fencepost.h` is on the include path, behind everything else.
@@ -225,10 +225,8 @@ impl std::error::Error for PlanError {}
 /// let arguments = ["-c", "queue.c"].map(Into::into);
 /// let invocation = plan(&gcc, &arguments, "/runtime".as_ref(), &|_| None).unwrap();
 /// assert_eq!(invocation.program, "gcc");
-/// assert_eq!(
-///     invocation.arguments,
-///     ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-g", "-idirafter", "/runtime/include", "-c", "queue.c"]
-/// );
+/// assert_eq!(invocation.arguments[0], "-fsanitize=thread");
+/// assert!(invocation.arguments.ends_with(&["-idirafter", "/runtime/include", "-c", "queue.c"].map(Into::into)));
 /// ```
 pub fn plan(
     compiler: &Compiler,
@@ -283,11 +281,31 @@ pub fn plan(
     })
 }
 
+/// The functions that gcc expands after it has instrumented the code, so that nobody would see what they do to memory. Only where they are called by
+/// these names: what headers of the library call `__builtin_memcpy` is expanded all the same. Those that only read a string (`strlen`) are not among
+/// them, because programs use them in constant expressions; gcc 12 calls them.
+const NOT_EXPANDED: [&str; 12] = [
+    "memset", "memcpy", "memmove", "mempcpy", "memcmp", "bcmp", "bzero", "strcpy", "stpcpy", "strncpy", "strcat",
+    "strncat",
+];
+
+/// Makes gcc call the functions that access memory.
+fn calls_are_calls() -> impl Iterator<Item = OsString> {
+    let expanded = NOT_EXPANDED.iter().map(|name| format!("-fno-builtin-{name}").into());
+    // Comparisons with constants, and what the system's gcc makes of all of them by default.
+    expanded.chain(["--param=builtin-string-cmp-inline-length=0", "-U_FORTIFY_SOURCE"].map(OsString::from))
+}
+
 fn for_gcc(parsed: &Arguments, runtime_directory: &Path) -> Vec<OsString> {
     let mut own: Vec<OsString> = vec!["-fsanitize=thread".into()];
+    if parsed.compiles {
+        own.extend(calls_are_calls());
+    }
     if matches!(parsed.stage, Stage::Compile | Stage::Link) {
         // At link time too: with -flto that is when the code is made.
         own.push("--param=tsan-distinguish-volatile=1".into());
+        // "atomic_thread_fence is not supported": with Fencepost it is.
+        own.push("-Wno-tsan".into());
     }
     own.extend(debug_option(parsed));
     if parsed.stage == Stage::Link && parsed.links_default_libraries {

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, exact, explore, shared, stall, view};
+use crate::{calls, control, details, exact, explore, shared, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,15 +54,14 @@ pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => {
-            stall::uncertain();
-            return view::plain(address, SIZE, kind.write, pc);
-        }
+        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
         mode::SUSPICIOUS => {
             look_around();
+            details::stands(pc);
             exact::access(address, SIZE, kind, pc);
         }
         mode::EXACT => {
+            details::stands(pc);
             exact::access(address, SIZE, kind, pc);
             // An execution that is run again must not notice that it is watched.
             if fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
@@ -93,6 +92,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 /// An access in an execution that is explored.
 fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
     super::volatile::finish_first();
+    details::stands(pc);
     exact::access(address, size, kind, pc);
     let event = shared::is_event(address, size);
     if !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind) {
@@ -170,8 +170,8 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
     }
 }
 
-/// A thunk that hands the return address on as the second argument, and the function behind it. An exploration wants to know the registers
-/// that calls preserve, too.
+/// A thunk that hands the return address on as the second argument, and the function behind it. Where an access may be an operation, the registers that
+/// calls preserve are of interest, too.
 macro_rules! accesses {
     ($($name:ident: $size:literal $($kind:ident)*;)*) => { $(
         mod $name {
@@ -187,8 +187,8 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov [rip + {sp}], rsp",
-                "cmp byte ptr [rip + {mode}], {explored}",
-                "jne {body}",
+                "cmp byte ptr [rip + {mode}], {language}",
+                "je {body}",
                 "mov [rip + {registers}], rbx",
                 "mov [rip + {registers} + 8], rbp",
                 "mov [rip + {registers} + 16], r12",
@@ -198,7 +198,7 @@ macro_rules! accesses {
                 "jmp {body}",
                 sp = sym global::CALLER_SP,
                 mode = sym global::MODE,
-                explored = const mode::EXPLORED,
+                language = const mode::LANGUAGE,
                 registers = sym global::CALLER_REGISTERS,
                 body = sym $name::body
             )
@@ -270,17 +270,41 @@ super::hook! { fn __tsan_vptr_update(slot: *mut usize, value: usize) {
 } }
 
 super::hook! { fn __tsan_read_range(address: usize, length: usize) {
+    details::stands(global::caller());
     range(address, length, READ, global::caller());
 } }
 
 super::hook! { fn __tsan_write_range(address: usize, length: usize) {
+    details::stands(global::caller());
     range(address, length, WRITE, global::caller());
 } }
 
-/// A function is entered; `pc` is where it was called.
+/// A function is entered; the argument is where it was called. Where details are wanted, it says where its variables are.
 #[unsafe(no_mangle)]
-pub extern "C" fn __tsan_func_entry(pc: usize) {
-    calls::push(pc);
+#[unsafe(naked)]
+pub unsafe extern "C" fn __tsan_func_entry() {
+    naked_asm!(
+        "cmp byte ptr [rip + {watching}], 0",
+        "jne 3f",
+        // As `calls::push`.
+        "mov rax, [rip + {top}]",
+        "cmp rax, [rip + {limit}]",
+        "jae 2f",
+        "mov [rax], rdi",
+        "2:",
+        "add rax, 8",
+        "mov [rip + {top}], rax",
+        "ret",
+        "3:",
+        "mov rsi, [rsp]",
+        "mov rdx, rsp",
+        "mov rcx, rbp",
+        "jmp {entered}",
+        watching = sym details::WATCHING,
+        top = sym calls::TOP,
+        limit = sym calls::LIMIT,
+        entered = sym details::entered,
+    )
 }
 
 /// A function is left.

@@ -3,7 +3,7 @@
 use super::{at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind};
-use crate::{control, exact, view};
+use crate::{control, details, exact, view};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -53,6 +53,7 @@ fn alone<T>(act: impl FnOnce() -> T) -> T {
 fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     let mut stale = false;
     let reply = at_work(|| {
+        details::stands(global::caller());
         if global::kind() == mode::HARDWARE {
             return view::atomic(access, at);
         }

@@ -14,10 +14,8 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let block = global::quietly(|| {
         let block = heap::allocate(size, align, zeroed);
         if !inside && block != 0 {
-            if global::kind() != mode::HARDWARE {
-                shadow::fence(block, size);
-                exact::forget(block, size);
-            }
+            shadow::fence(block, size);
+            exact::forget(block, size);
             details::allocated(block, size);
         }
         block
@@ -61,7 +59,9 @@ pub fn release(block: usize) {
         }
         match heap::free(block) {
             Freed::Done => {
-                if global::kind() != mode::HARDWARE {
+                if global::kind() == mode::HARDWARE {
+                    shadow::mark_freed(block, size, global::caller());
+                } else {
                     exact::access(block, size, shadow::FREE, global::caller());
                     explore::freeing(true);
                     shadow::free(block, size, global::caller());
