@@ -164,6 +164,59 @@ fn a_program_without_violations_says_so() {
     assert_eq!(text.status, 0);
 }
 
+/// Without --spec nothing is wrong with the program; the specification tells what is, and what prevents it.
+#[test]
+fn a_specification_tells_what_is_harmful() {
+    let silent = hunt("observed", "", "pso", &[]);
+    assert_eq!((silent.count("harmful"), silent.count("benign")), (0, 1), "{:?}", silent.cycles);
+    let told = hunt("observed", "", "pso", &["--spec", "atomic"]);
+    assert_eq!(told.count("harmful"), 1, "{:?}", told.cycles);
+    let harm = told.report["cycles"][0]["harm"].as_str().expect("a reason");
+    assert!(harm.starts_with("spec-violation: the outcome {taken: 0} is none of the 2 "), "{harm}");
+    let fences = told.report["fences"].as_array().expect("a list");
+    assert!(fences.len() == 1 && fences[0]["order"] == "store-store" && fences[0]["verified"] == true, "{fences:?}");
+    let fenced = hunt("observed", "-DFENCES", "pso", &["--spec", "atomic"]);
+    assert_eq!(fenced.report["verdict"], "pass");
+}
+
+/// Of several violations in one failing execution the one is named whose ordering is enough: the other ones need full fences.
+#[test]
+fn the_weakest_ordering_that_is_enough_is_named() {
+    let out = tempfile::tempdir().expect("a directory");
+    let args = ["hunt", "ring.cpp", "--model", "pso", "--format", "json", "--out"];
+    let report = finish(command(&examples()).args(args).arg(out.path())).json();
+    assert_eq!(report["verdict"], "fail");
+    let fences = report["fences"].as_array().expect("a list");
+    assert!(fences.len() == 1 && fences[0]["order"] == "store-store" && fences[0]["verified"] == true, "{fences:?}");
+    let source = fs::read_to_string(examples().join("ring.cpp")).expect("the program is there");
+    let line = source.lines().position(|line| line.contains("/* 4 */")).map(|line| line as u64 + 1);
+    assert_eq!(fences[0]["line"].as_u64(), line);
+}
+
+#[test]
+fn programs_that_cannot_restart_in_place_are_hunted_too() {
+    let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let out = tempfile::tempdir().expect("a directory");
+    let args = ["hunt", "forks_and_reorders.c", "--model", "pso", "--format", "json", "--out"];
+    let run = finish(command(&programs).args(args).arg(out.path()));
+    assert!(run.stderr.contains("process of its own, because the program called fork()"), "{}", run.stderr);
+    let report = run.json();
+    assert_eq!(report["cycles"][0]["outcome"], "harmful");
+    assert!(report["fences"].as_array().is_some_and(|fences| fences.len() == 1 && fences[0]["verified"] == true));
+    let replay = report["findings"][0]["replay"].as_str().expect("a file");
+    assert_eq!(finish(command(&programs).args(["replay", replay])).status, 1);
+}
+
+#[test]
+fn a_program_that_fails_anyway_is_said_to() {
+    let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let out = tempfile::tempdir().expect("a directory");
+    let run = finish(command(&programs).args(["hunt", "crash.c", "--out"]).arg(out.path()));
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("warning: the program fails"), "{}", run.stderr);
+    assert!(run.stderr.contains("without reordering"), "{}", run.stderr);
+}
+
 /// The three ways by themselves, on the smallest violation: the biased one is a matter of chance, the others are not.
 #[test]
 fn every_method_exposes_store_buffering() {
@@ -213,8 +266,16 @@ fn litmus_tests_are_judged_as_the_corpus_says() {
 
 #[test]
 fn wrong_options_are_refused() {
-    for more in [&["--model", "c11"][..], &["--load-delay", "90"], &["--model", "pslo", "--buffer", "4"]] {
-        let run = finish(command(&examples()).args(["hunt", "dekker.c"]).args(more));
+    let litmus = "../../tests/litmus/SB.litmus";
+    for (target, more) in [
+        ("dekker.c", &["--model", "c11"][..]),
+        ("dekker.c", &["--load-delay", "90"]),
+        ("dekker.c", &["--model", "pslo", "--buffer", "4"]),
+        (litmus, &["--spec", "atomic"]),
+        ("nothing.c", &[]),
+        ("harness.h", &[]),
+    ] {
+        let run = finish(command(&examples()).args(["hunt", target]).args(more));
         assert_eq!(run.status, 2, "{more:?}");
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     }

@@ -1,6 +1,7 @@
 //! Is the cycle there?
 
 use fencepost_trace::{Cycle, Event, EventId, EventKind, Trace};
+use rustc_hash::FxHashSet;
 
 /// A location's list, the place of what was read there, and of what was written.
 type Place = (u32, Option<u32>, Option<u32>);
@@ -84,8 +85,31 @@ pub fn confirm(trace: &Trace, cycle: &Cycle, class: impl Fn(&Event) -> u32) -> O
     // Which of the labels is the second of its segment.
     let second: Vec<bool> =
         cycle.segments.iter().flat_map(|s| std::iter::once(false).chain(s.second.map(|_| true))).collect();
-    let mut search = Search { trace, places: Places::new(trace), candidates, second, chosen: Vec::new(), steps: 0 };
+    let places = Places::new(trace);
+    for (list, second) in candidates.iter_mut().zip(&second) {
+        drop_alike(trace, &places, *second, list);
+    }
+    let mut search = Search { trace, places, candidates, second, chosen: Vec::new(), steps: 0 };
     search.next().then(|| search.chosen.iter().map(|i| trace.events[*i].id).collect())
+}
+
+/// Of the loads of one thread that read the same store, as a loop that waits has many, one is enough: conflicts are the same for all of them, and the first
+/// has most behind it in program order, the last most before it.
+fn drop_alike(trace: &Trace, places: &Places, last: bool, list: &mut Vec<usize>) {
+    let mut met = FxHashSet::default();
+    let mut is_new = |event: &usize| match places.of[*event] {
+        Some((_, Some(read), None)) => {
+            met.insert((trace.events[*event].thread, trace.events[*event].kind.location(), read))
+        }
+        _ => true,
+    };
+    if last {
+        list.reverse();
+    }
+    list.retain(&mut is_new);
+    if last {
+        list.reverse();
+    }
 }
 
 /// No trace needs more than this; a loop with thousands of rounds might.

@@ -3,7 +3,8 @@
 use fencepost_trace::{
     Event, EventId, EventKind, FenceOrder, Hidden, LoadOrder, Location, RmwOrder, Size, StoreOrder, Trace, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 
 /// What a step of a thread is to a memory model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct Item {
     pub from: Option<(u32, u32)>,
     /// Its place in the order of execution.
     pub time: u32,
+    /// The same, or for a store that waited in a buffer when it left it.
+    pub visible: u32,
 }
 
 impl Item {
@@ -70,6 +73,11 @@ impl Profile {
         let mut threads: Vec<Vec<Item>> = vec![Vec::new(); trace.threads as usize];
         let mut positions: FxHashMap<EventId, (u32, u32)> = FxHashMap::default();
         for event in &trace.events {
+            if let EventKind::Commit { store } = event.kind
+                && let Some((t, i)) = positions.get(&store)
+            {
+                threads[*t as usize][*i as usize].visible = event.id.0;
+            }
             let Some(mut item) = item(event) else { continue };
             (item.class, item.spot) = name(event);
             if let EventKind::Load { from, .. } | EventKind::Rmw { from, .. } = event.kind {
@@ -90,6 +98,16 @@ impl Profile {
         }
         all.sort_unstable_by_key(|(t, i)| self.threads[*t as usize][*i as usize].time);
         all
+    }
+
+    /// For each thread a digest of what it did: the same wherever it did the same.
+    pub fn digests(&self) -> impl Iterator<Item = u64> + '_ {
+        self.threads.iter().enumerate().map(|(t, steps)| {
+            let mut hasher = FxHasher::default();
+            t.hash(&mut hasher);
+            steps.iter().for_each(|s| (s.spot, s.kind, s.at, s.read, s.written).hash(&mut hasher));
+            hasher.finish()
+        })
     }
 
     /// The step at a position.
@@ -132,7 +150,7 @@ fn item(event: &Event) -> Option<Item> {
         }
         EventKind::Commit { .. } => return None,
     }
-    Some(Item { class: 0, spot: 0, kind, at, read, written, from: None, time: event.id.0 })
+    Some(Item { class: 0, spot: 0, kind, at, read, written, from: None, time: event.id.0, visible: event.id.0 })
 }
 
 /// What is ordered by the creation and the end of threads, whatever the schedule; or, for Orion, by all synchronisation.

@@ -4,7 +4,17 @@ use crate::profile::{Item, Kind, Profile};
 use fencepost_trace::{Hidden, Location, Size, Value};
 
 fn item(class: u32, kind: Kind, at: Location) -> Item {
-    Item { class, spot: class, kind, at, read: Value::ZERO, written: Value(class as u128), from: None, time: 0 }
+    Item {
+        class,
+        spot: class,
+        kind,
+        at,
+        read: Value::ZERO,
+        written: Value(class as u128),
+        from: None,
+        time: 0,
+        visible: 0,
+    }
 }
 
 fn place(x: u64) -> Location {
@@ -43,7 +53,7 @@ pub fn profile(threads: &[&[Item]]) -> Profile {
     for thread in &mut threads {
         for item in thread {
             time += 1;
-            item.time = time;
+            (item.time, item.visible) = (time, time);
         }
     }
     let mut profile = Profile { threads };

@@ -1,6 +1,6 @@
 //! `fencepost hunt`: predicted violations of sequential consistency, brought about one by one.
 
-use crate::args::{duration, positive};
+use crate::args::{Spec, duration, positive};
 use crate::error::{Error, Status};
 use crate::hunt::{self, Options, Ways};
 use crate::screen::Screen;
@@ -14,7 +14,7 @@ use std::time::Duration;
 ///
 /// First the program is run without any reordering, at random. From these executions follow all cycles of conflicting accesses that the model could
 /// make real. Then the program is run again for each of them: in an order solved for, with Relaxer's biased scheduler, with Orion's exact one. A violation is
-/// harmful if the program then fails or prints what it never prints without reordering. For harmful ones the orderings that prevent them are
+/// harmful if the program then fails, or prints what it never prints without reordering, or breaks its specification (--spec). For harmful ones the orderings that prevent them are
 /// named, and tried.
 ///
 /// Exit status 1 means that a violation is harmful (or that the program fails without any); 0 that none is.
@@ -59,6 +59,10 @@ pub struct Args {
     /// Orion: for how many steps a thread waits for its turn
     #[arg(long, value_name = "STEPS", default_value_t = Exact::default().patience, help_heading = "Methods")]
     patience: u64,
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (a violation is harmful too if its outcome is
+    /// none that the program has when each operation takes effect at once)
+    #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
+    spec: Option<Spec>,
     /// Do not look for the orderings that prevent harmful violations
     #[arg(long)]
     no_fences: bool,
@@ -122,6 +126,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
             }),
         },
         buffer: args.buffer.map(|n| n as u32),
+        spec: args.spec,
         fences: !args.no_fences,
         time: args.time,
         jobs: args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize),
@@ -131,6 +136,10 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         out: args.out,
     };
     match Target::load(&args.target, &args.arguments)? {
+        Target::Litmus { .. } if args.spec.is_some() => {
+            let problem = format!("--spec is for native programs: {} is a litmus test", args.target.display());
+            Err(Error::Usage(problem))
+        }
         Target::Litmus { subject, digest } => hunt::litmus(&subject, &digest, &args.target, &options, screen),
         Target::Native(program) => hunt::native(&program, &options, screen),
     }

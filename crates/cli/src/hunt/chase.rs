@@ -6,24 +6,33 @@ use crate::error::Error;
 use fencepost_memory::axioms::{self, Execution, Violation};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
-use fencepost_predict::critical::{Graph, Instance, Limits};
-use fencepost_predict::solve::Solver;
+use fencepost_predict::critical::{Graph, Instance, Limits, Node};
+use fencepost_predict::solve::{Places, Solver};
 use fencepost_trace::{Course, Cycle, Event, FenceOrder, Method, Model, Severity, Trace};
+use rustc_hash::{FxHashSet, FxHasher};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How many courses of one cycle are followed.
 const COURSES: usize = 5;
-/// So many that work are enough, and if one does, so many that do not.
+/// So many that work are enough, and so many that do not: then something else may be better.
 const GOOD: usize = 5;
 const FAILED: usize = 2;
 /// How often courses are solved for, each time with what was learned.
-const STAGES: usize = 3;
-/// How many trials a published strategy has at a time before it is asked what was learned, and how often.
-const FEW: u64 = 2;
-const REPEATS: usize = 6;
-/// From how many violations is learned.
+const STAGES: usize = 4;
+/// How many trials the published strategies have at a time before it is asked what was learned, and how often. Relaxer's leaves more to chance.
+const BIASED: u64 = 2;
+const EXACT: u64 = 1;
+const REPEATS: usize = 3;
+/// From how many violations is learned at a time.
 const LESSONS: usize = 200;
+/// So many executions at a time, so that a limit of time is kept.
+const PORTION: u64 = 4_000;
+
+/// How many harmful cycles are asked which of them are to blame.
+const BLAMED: usize = 200;
 
 /// Of a witness with more events than this only the beginning is held against the axioms.
 const LONGEST: usize = 1_000;
@@ -53,6 +62,10 @@ pub struct Chased {
     pub method: Option<&'static str>,
     /// The execution that shows it: a harmful one, if there is one.
     pub witness: Option<Witness>,
+    /// Has that been learned from?
+    learned: bool,
+    /// Is it one of the few harmful cycles that together explain every failure?
+    pub guilty: bool,
 }
 
 /// An execution that shows a cycle.
@@ -75,6 +88,13 @@ impl Chased {
             (0, _) => Severity::Benign,
             _ => Severity::Harmful,
         }
+    }
+
+    /// How many of its pairs only a full fence keeps in order: a store before a load.
+    fn full_fences(&self) -> usize {
+        let first = self.instances.first().map(Vec::as_slice).unwrap_or_default();
+        let full = |(a, b): &&(Node, Option<Node>)| !a.access.0 && b.is_some_and(|b| !b.access.1);
+        first.iter().filter(full).count()
     }
 
     fn note(&mut self, exposure: Exposure, method: &'static str) {
@@ -115,6 +135,8 @@ pub fn chase(
             harmful: 0,
             method: None,
             witness: None,
+            learned: false,
+            guilty: false,
         })
         .collect();
     for model in [Model::Tso, Model::Pso, Model::Pslo] {
@@ -128,34 +150,82 @@ pub fn chase(
             }
         }
     }
-    let (executions, blocked) = (seen.executions, seen.blocked);
-    let mut chase = Chase { seen, cycles, complete: found.complete, executions, blocked, prediction };
+    let (executions, blocked, unjudged) = (seen.executions, seen.blocked, seen.unjudged);
+    let mut chase = Chase { seen, cycles, complete: found.complete && !unjudged, executions, blocked, prediction };
     trials(quarry, options, fences, deadline, &mut chase)?;
     Ok(chase)
 }
 
-/// Courses for these cycles, from these executions.
-fn solve(profiles: &[Profile], cycles: &[&Chased], options: &Options) -> Vec<Vec<Course>> {
-    let solver = Solver::new(profiles, options.model);
-    let share = cycles.len().div_ceil(options.jobs.max(1)).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = cycles
-            .chunks(share)
-            .map(|part| {
-                let solver = &solver;
-                scope.spawn(move || -> Vec<Vec<Course>> {
-                    part.iter().map(|chased| solver.courses(&chased.instances, COURSES)).collect()
-                })
-            })
-            .collect();
-        parts.into_iter().flat_map(|part| part.join().expect("the solver does not panic")).collect()
-    })
+/// Executions that courses are made from.
+struct Lessons {
+    profiles: Vec<Profile>,
+    /// How many of them have been solved with.
+    known: usize,
+    /// What threads did in them.
+    met: FxHashSet<u64>,
+    /// For each cycle the courses that have not been followed.
+    spare: Vec<Vec<Course>>,
+}
+
+/// Can a course be made from it?
+fn is_short(profile: &Profile) -> bool {
+    profile.threads.iter().map(Vec::len).sum::<usize>() <= LONGEST
+}
+
+impl Lessons {
+    /// Keeps executions that no other is like.
+    fn add(&mut self, profiles: impl IntoIterator<Item = Profile>) {
+        for profile in profiles.into_iter().filter(is_short) {
+            let digests: Vec<u64> = profile.digests().collect();
+            let mut hasher = FxHasher::default();
+            digests.hash(&mut hasher);
+            if self.met.insert(hasher.finish()) {
+                self.met.extend(digests);
+                self.profiles.push(profile);
+            }
+        }
+    }
+
+    /// Keeps those that show a thread do something new: there may be many.
+    fn add_new(&mut self, profiles: impl IntoIterator<Item = Profile>) {
+        for profile in profiles.into_iter().filter(is_short) {
+            if profile.digests().filter(|digest| self.met.insert(*digest)).count() > 0 {
+                self.profiles.push(profile);
+            }
+        }
+    }
+
+    /// Courses for these cycles that what was added since the last time gives.
+    fn solve(&mut self, cycles: &[&Chased], mixed: bool, options: &Options) -> Vec<Vec<Course>> {
+        let known = std::mem::replace(&mut self.known, self.profiles.len());
+        if known == self.profiles.len() {
+            return vec![Vec::new(); cycles.len()];
+        }
+        let solver = Solver::new(&self.profiles, known, options.model);
+        let next = AtomicUsize::new(0);
+        let mut courses: Vec<(usize, Vec<Course>)> = std::thread::scope(|scope| {
+            let work = || {
+                let (mut done, mut places) = (Vec::new(), Places::default());
+                while let Some((i, chased)) = {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    cycles.get(i).map(|chased| (i, chased))
+                } {
+                    done.push((i, solver.courses(&chased.instances, COURSES, mixed, &mut places)));
+                }
+                done
+            };
+            let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("the solver does not panic")).collect()
+        });
+        courses.sort_by_key(|(i, _)| *i);
+        courses.into_iter().map(|(_, courses)| courses).collect()
+    }
 }
 
 /// The trials. Each cycle has courses, and each course is tried once, until a few have worked; then those share what is left of the trials. Where
-/// none works, what was learned from the violations of other cycles may give new courses: threads that have read what they never read without
-/// reordering do new things. Where still none works, the two published strategies have a few trials; if one of them is successful, its execution
-/// gives a course for the rest.
+/// none works, executions with reordering may give new courses: threads that have read what they never read without reordering do new things. They
+/// are executions at random, and the violations of other cycles. Where still none works, the two published strategies have a few trials; if one of
+/// them is successful, its execution gives a course for the rest.
 fn trials(
     quarry: &mut impl Quarry,
     options: &Options,
@@ -163,55 +233,51 @@ fn trials(
     deadline: Option<Instant>,
     chase: &mut Chase,
 ) -> Result<(), Error> {
-    let mut round = Round { quarry, fences, deadline, number: 0 };
+    let mut round = Round { quarry, options, fences, deadline, number: 0 };
     let mut good: Vec<Vec<Course>> = vec![Vec::new(); chase.cycles.len()];
-    let mut learned: Vec<Profile> = Vec::new();
     if options.ways.solve {
+        let mut lessons = Lessons {
+            profiles: chase.seen.profiles.clone(),
+            known: 0,
+            met: FxHashSet::default(),
+            spare: vec![Vec::new(); good.len()],
+        };
+        lessons.met.extend(chase.seen.profiles.iter().flat_map(Profile::digests));
         for stage in 0..STAGES {
-            let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
-            let profiles = if stage == 0 { &chase.seen.profiles } else { &learned };
-            if open.is_empty() || profiles.is_empty() {
-                break;
+            if stage == 1 && good.iter().any(Vec::is_empty) {
+                let strayed = round.quarry.stray(fences)?;
+                chase.executions += strayed.executions;
+                chase.blocked += strayed.blocked;
+                lessons.add_new(strayed.profiles);
             }
-            let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
-            let courses = solve(profiles, &cycles, options);
-            round.probe(chase, options, &open, courses, &mut good)?;
-            learned = round.learn(chase, &chase.seen.profiles)?;
+            round.solve(chase, &mut lessons, stage <= 2, &mut good)?;
         }
-    }
-    // A few trials of each published strategy at a time; what they expose gives a course for the rest.
-    for _ in 0..if options.ways.solve { REPEATS } else { 0 } {
-        let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
-        for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
-            let left = options.trials.saturating_sub(chase.cycles[i].trials);
-            let ways = [
-                options.ways.relaxer.map(|bias| ("relaxer", Method::Biased(bias))),
-                options.ways.orion.map(|exact| ("orion", Method::Exact(exact))),
-            ];
-            let ways: Vec<_> = ways.into_iter().flatten().collect();
-            let share = (left / ways.len().max(1) as u64).min(FEW);
-            for (name, method) in ways {
-                work.entry((share, name)).or_default().push((i, method));
+        // What was put aside because something else looked better.
+        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let courses: Vec<Vec<Course>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
+        round.probe(chase, &open, courses, &mut good, &mut lessons.spare)?;
+        // A few trials of each published strategy at a time; what they expose gives a course for the rest.
+        for _ in 0..REPEATS {
+            let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
+            for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
+                let mut left = options.trials.saturating_sub(chase.cycles[i].trials);
+                for (name, method) in published(options) {
+                    let share = left.min(if name == RELAXER { BIASED } else { EXACT });
+                    left -= share;
+                    work.entry((share, name)).or_default().push((i, method));
+                }
             }
-        }
-        round.work(chase, work)?;
-        let open: Vec<usize> =
-            (0..good.len()).filter(|i| good[*i].is_empty() && chase.cycles[*i].witness.is_some()).collect();
-        if !open.is_empty() {
-            let learned = round.learn(chase, &chase.seen.profiles)?;
-            let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
-            let courses = solve(&learned, &cycles, options);
-            round.probe(chase, options, &open, courses, &mut good)?;
+            round.work(chase, work)?;
+            round.solve(chase, &mut lessons, false, &mut good)?;
         }
     }
     // What is left is divided among the courses that worked, or among the strategies.
     let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
     for (i, courses) in good.into_iter().enumerate() {
         let mut ways: Vec<(&'static str, Method)> =
-            courses.into_iter().map(|course| ("course", Method::Course(course))).collect();
-        if ways.is_empty() {
-            ways.extend(options.ways.relaxer.map(|bias| ("relaxer", Method::Biased(bias))));
-            ways.extend(options.ways.orion.map(|exact| ("orion", Method::Exact(exact))));
+            courses.into_iter().map(|course| (COURSE, Method::Course(course))).collect();
+        if ways.is_empty() && (!options.ways.solve || chase.cycles[i].exposed > 0) {
+            ways = published(options);
         }
         let (left, n) = (options.trials.saturating_sub(chase.cycles[i].trials), ways.len() as u64);
         for (k, (name, method)) in ways.into_iter().enumerate() {
@@ -222,33 +288,66 @@ fn trials(
     round.work(chase, work)
 }
 
+/// The names of methods.
+const COURSE: &str = "course";
+const RELAXER: &str = "relaxer";
+const ORION: &str = "orion";
+
+/// The published strategies that are asked for.
+fn published(options: &Options) -> Vec<(&'static str, Method)> {
+    let relaxer = options.ways.relaxer.map(|bias| (RELAXER, Method::Biased(bias)));
+    let orion = options.ways.orion.map(|exact| (ORION, Method::Exact(exact)));
+    relaxer.into_iter().chain(orion).collect()
+}
+
 struct Round<'a, Q> {
     quarry: &'a mut Q,
+    options: &'a Options,
     fences: &'a [(Place, FenceOrder)],
     deadline: Option<Instant>,
     number: u64,
 }
 
 impl<Q: Quarry> Round<'_, Q> {
+    /// Solves for the cycles that have no course yet, with what was learned, and tries the courses.
+    fn solve(
+        &mut self,
+        chase: &mut Chase,
+        lessons: &mut Lessons,
+        mixed: bool,
+        good: &mut [Vec<Course>],
+    ) -> Result<(), Error> {
+        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        lessons.add(self.learn(chase)?);
+        let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
+        let courses = lessons.solve(&cycles, mixed, self.options);
+        self.probe(chase, &open, courses, good, &mut lessons.spare)
+    }
+
     /// Tries the courses of some cycles, each once, until a few have worked or some have failed.
     fn probe(
         &mut self,
         chase: &mut Chase,
-        options: &Options,
         cycles: &[usize],
         courses: Vec<Vec<Course>>,
         good: &mut [Vec<Course>],
+        spare: &mut [Vec<Course>],
     ) -> Result<(), Error> {
-        for k in 0..COURSES {
+        for k in 0..courses.iter().map(Vec::len).max().unwrap_or(0) {
             let mut attempts: Vec<(usize, Method)> = Vec::new();
             for (i, courses) in cycles.iter().zip(&courses) {
-                let failed = k.saturating_sub(good[*i].len());
-                let enough = !good[*i].is_empty() && (good[*i].len() >= GOOD || failed >= FAILED);
-                if let (Some(course), false) = (courses.get(k), enough || chase.cycles[*i].trials >= options.trials) {
+                let Some(course) = courses.get(k) else { continue };
+                let enough = good[*i].len() >= GOOD || k.saturating_sub(good[*i].len()) >= FAILED;
+                if enough || chase.cycles[*i].trials >= self.options.trials {
+                    spare[*i].push(course.clone());
+                } else {
                     attempts.push((*i, Method::Course(course.clone())));
                 }
             }
-            for attempt in self.run(chase, &attempts, 1, "course")? {
+            for attempt in self.run(chase, &attempts, 1, COURSE)? {
                 let (i, method) = &attempts[attempt];
                 if let Method::Course(course) = method {
                     good[*i].push(course.clone());
@@ -258,22 +357,19 @@ impl<Q: Quarry> Round<'_, Q> {
         Ok(())
     }
 
-    /// The executions of violations, with those without reordering behind them.
-    fn learn(&mut self, chase: &Chase, seen: &[Profile]) -> Result<Vec<Profile>, Error> {
-        // The newest lessons first: those of the strategies.
-        let mut chased: Vec<&Chased> = chase.cycles.iter().filter(|chased| chased.witness.is_some()).collect();
-        chased.sort_by_key(|chased| chased.method == Some("course"));
-        let witnesses = chased.into_iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure));
-        let exposures: Vec<&Exposure> = witnesses.take(LESSONS).collect();
+    /// The executions of violations that nothing has been learned from.
+    fn learn(&mut self, chase: &mut Chase) -> Result<Vec<Profile>, Error> {
+        let new = chase.cycles.iter_mut().filter(|chased| chased.witness.is_some() && !chased.learned);
+        let mut exposures: Vec<&Exposure> = Vec::new();
+        for chased in new.take(LESSONS) {
+            chased.learned = true;
+            exposures.extend(chased.witness.as_ref().map(|witness| &witness.exposure));
+        }
         if exposures.is_empty() {
             return Ok(Vec::new());
         }
-        let again = self.quarry.again(&exposures, self.fences)?;
-        let short = again.into_iter().flatten().filter(|again| again.trace.events.len() <= LONGEST);
-        let mut profiles: Vec<Profile> =
-            short.map(|again| Profile::new(&again.trace, |event| again.names[event.id.index() - 1])).collect();
-        profiles.extend(seen.iter().cloned());
-        Ok(profiles)
+        let again = self.quarry.again(&exposures, self.fences)?.into_iter().flatten();
+        Ok(again.map(|again| Profile::new(&again.trace, |event| again.names[event.id.index() - 1])).collect())
     }
 
     /// Many attempts, by how often each is made and by what.
@@ -300,8 +396,8 @@ impl<Q: Quarry> Round<'_, Q> {
     ) -> Result<Vec<usize>, Error> {
         self.number += 1;
         let mut good = Vec::new();
-        // So many at a time that a limit of time is kept.
-        for (part, list) in attempts.chunks(200).enumerate() {
+        let portion = (PORTION / trials).max(100) as usize;
+        for (part, list) in attempts.chunks(portion).enumerate() {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 chase.complete = false;
                 return Ok(good);
@@ -317,7 +413,7 @@ impl<Q: Quarry> Round<'_, Q> {
             list.iter().for_each(|(i, _)| chase.cycles[*i].trials += trials);
             for exposure in exposures {
                 let attempt = exposure.attempt;
-                good.push(200 * part + attempt);
+                good.push(portion * part + attempt);
                 chase.cycles[list[attempt].0].note(exposure, name);
             }
         }
@@ -334,10 +430,10 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
         chase.cycles.iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure)).collect();
     let again = quarry.again(&exposures, &[])?;
     let chased = chase.cycles.iter_mut().filter(|chased| chased.witness.is_some());
-    for (chased, again) in chased.zip(again) {
+    for (chased, again) in chased.zip(&again) {
         let problem = match again {
             None => Some("its execution left no trace".to_owned()),
-            Some(again) => match examine(&again, &chased.cycle, model) {
+            Some(again) => match examine(again, &chased.cycle, model) {
                 Ok(()) => {
                     if let Some(witness) = &mut chased.witness {
                         witness.digest = digest::of_trace(&again.trace);
@@ -353,6 +449,45 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
             eprintln!("note: a cycle was not counted: {problem}");
             (chased.exposed, chased.harmful, chased.witness) = (0, 0, None);
         }
+    }
+    Ok(())
+}
+
+/// Says which harmful cycles are to blame. An execution that fails may contain several, of which one would have been enough: so the fewest are
+/// looked for that leave no failure unexplained: first those that explain most, then those that take the least to prevent, then those that hurt
+/// most reliably.
+pub fn blame(quarry: &mut impl Quarry, chase: &mut Chase, fences: &[(Place, FenceOrder)]) -> Result<(), Error> {
+    let harmful: Vec<usize> = (0..chase.cycles.len()).filter(|i| chase.cycles[*i].harmful > 0).take(BLAMED).collect();
+    let harm = |i: &usize| Some(&chase.cycles[*i].witness.as_ref()?.exposure);
+    let (witnessed, exposures): (Vec<usize>, Vec<&Exposure>) =
+        harmful.iter().filter_map(|i| Some((*i, harm(i)?))).unzip();
+    let again = quarry.again(&exposures, fences)?;
+    let point = |again: &Again, event: &Event| again.names[event.id.index() - 1].0;
+    // For each failure the cycles that are in it.
+    let mut unexplained: Vec<Vec<usize>> = Vec::new();
+    for (own, again) in witnessed.iter().zip(&again) {
+        let is_in = |i: &usize| {
+            i == own
+                || again.as_ref().is_some_and(|again| {
+                    confirm(&again.trace, &chase.cycles[*i].cycle, |event| point(again, event)).is_some()
+                })
+        };
+        unexplained.push(harmful.iter().copied().filter(is_in).collect());
+    }
+    while !unexplained.is_empty() {
+        let rate = |i: &usize| {
+            let chased = &chase.cycles[*i];
+            let explains = unexplained.iter().filter(|cycles| cycles.contains(i)).count();
+            (
+                explains,
+                std::cmp::Reverse(chased.full_fences()),
+                100 * chased.harmful / chased.trials.max(1),
+                std::cmp::Reverse((chased.cycle.length(), *i)),
+            )
+        };
+        let Some(best) = harmful.iter().copied().max_by_key(rate) else { break };
+        chase.cycles[best].guilty = true;
+        unexplained.retain(|cycles| !cycles.contains(&best));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! accesses. One fence can serve several pairs, and a smallest set of places that serves all is looked for. Then the hunt is repeated with these
 //! fences in force; whatever is still harmful adds its pairs.
 
-use super::chase::{Chase, chase};
+use super::chase::{Chase, blame, chase};
 use super::{Options, Place, Quarry};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
@@ -18,9 +18,12 @@ use std::time::Instant;
 type Pair = (u32, u32);
 
 /// How often the hunt is repeated.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 5;
 
 /// The orderings that leave no harmful violation.
+///
+/// Only the cycles that are to blame are broken at first. If something harmful is left, those to blame for that are broken too; if that leads nowhere,
+/// all harmful ones are.
 pub fn advise(
     quarry: &mut impl Quarry,
     options: &Options,
@@ -28,26 +31,26 @@ pub fn advise(
     deadline: Option<Instant>,
 ) -> Result<Vec<FenceAdvice>, Error> {
     let mut pairs: BTreeSet<Pair> = BTreeSet::new();
-    harmful_pairs(found, options.model, &mut pairs);
+    harmful_pairs(found, options.model, true, &mut pairs);
     if pairs.is_empty() {
         return Ok(Vec::new());
     }
     let mut chosen = place(quarry, options.model, &pairs, &found.seen.profiles);
     let mut verified = false;
-    let again = Options {
-        fences: false,
-        trials: options.trials.min(10),
-        out: options.out.clone(),
-        ..Options { model: options.model, ways: options.ways, ..clone(options) }
-    };
-    for _ in 0..ROUNDS {
-        let rest = chase(quarry, &again, &chosen, deadline)?;
+    let again = Options { fences: false, trials: options.trials.min(10), ..clone(options) };
+    for round in 0..ROUNDS {
+        let mut rest = chase(quarry, &again, &chosen, deadline)?;
         found.executions += rest.executions;
-        let before = pairs.len();
-        harmful_pairs(&rest, options.model, &mut pairs);
         if rest.cycles.iter().all(|chased| chased.harmful == 0) {
             verified = rest.complete;
             break;
+        }
+        blame(quarry, &mut rest, &chosen)?;
+        let before = pairs.len();
+        harmful_pairs(&rest, options.model, true, &mut pairs);
+        if pairs.len() == before || round + 2 == ROUNDS {
+            harmful_pairs(found, options.model, false, &mut pairs);
+            harmful_pairs(&rest, options.model, false, &mut pairs);
         }
         if pairs.len() == before {
             break;
@@ -61,9 +64,9 @@ fn clone(options: &Options) -> Options {
     Options { out: options.out.clone(), ..*options }
 }
 
-/// The pairs of harmful cycles that the model can reorder.
-fn harmful_pairs(chase: &Chase, model: Model, pairs: &mut BTreeSet<Pair>) {
-    for chased in chase.cycles.iter().filter(|chased| chased.harmful > 0) {
+/// The pairs of harmful cycles, all or those to blame, that the model can reorder.
+fn harmful_pairs(chase: &Chase, model: Model, guilty: bool, pairs: &mut BTreeSet<Pair>) {
+    for chased in chase.cycles.iter().filter(|chased| chased.harmful > 0 && (chased.guilty || !guilty)) {
         for instance in &chased.instances {
             for (first, second) in instance {
                 let Some(second) = second else { continue };
@@ -180,7 +183,10 @@ fn words(quarry: &impl Quarry, place: Place, order: FenceOrder, pairs: &BTreeSet
         FenceOrder::AcqRel => ("store-store, load-load", "acquire and release fence"),
     };
     let advice = match (order, place.before, &served[..]) {
-        (FenceOrder::Release, true, _) => format!("{short}:{line}: make this store release, or put a {name} before it"),
+        (FenceOrder::Release, true, _) => {
+            let what = if point.reads { "operation" } else { "store" };
+            format!("{short}:{line}: make this {what} release, or put a {name} before it")
+        }
         (FenceOrder::Acquire, false, _) if !point.writes => {
             format!("{short}:{line}: make this load acquire, or put a {name} behind it")
         }

@@ -1,6 +1,6 @@
 //! Litmus tests.
 
-use super::{Again, Attempt, Exposure, Options, Place, PointName, Quarry, Seen};
+use super::{Again, Attempt, Exposure, Options, Place, PointName, Quarry, STRAYS, Seen, Strayed};
 use crate::error::{Error, Status};
 use crate::recording::Recording;
 use crate::screen::Screen;
@@ -244,6 +244,19 @@ impl Quarry for Prey<'_> {
             self.states.extend(ran.state);
         }
         Ok(seen)
+    }
+
+    fn stray(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Strayed, Error> {
+        let extra = self.extra(fences);
+        let mut strayed = Strayed { executions: STRAYS, ..Strayed::default() };
+        for execution in 0..STRAYS {
+            let mut random = Random::new(execution_seed(self.options.seed, execution));
+            let ran = self.execute(self.options.model, &mut random, &extra);
+            strayed.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
+            let names = self.names(&ran);
+            strayed.profiles.push(Profile::new(&ran.trace, |event| names[event.id.index() - 1]));
+        }
+        Ok(strayed)
     }
 
     fn attempt(

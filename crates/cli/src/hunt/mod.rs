@@ -13,6 +13,7 @@ mod native;
 pub use litmus::litmus;
 pub use native::native;
 
+use crate::args::Spec;
 use crate::error::{Error, Status};
 use crate::recording::{clear, write_whole};
 use crate::screen::Screen;
@@ -36,6 +37,8 @@ pub struct Options {
     pub length: Option<usize>,
     pub ways: Ways,
     pub buffer: Option<u32>,
+    /// What results are held against.
+    pub spec: Option<Spec>,
     /// Look for orderings that prevent what is harmful?
     pub fences: bool,
     pub time: Option<Duration>,
@@ -99,9 +102,21 @@ pub struct Seen {
     /// How the program fails by itself.
     pub failures: Vec<Finding>,
     pub executions: u64,
+    /// How many of them failed.
+    pub failing: u64,
     pub blocked: u64,
+    /// Could results not be held against what they should be?
+    pub unjudged: bool,
     /// What the user should know.
     pub notes: Vec<String>,
+}
+
+/// Executions of the model itself, at random.
+#[derive(Default)]
+pub struct Strayed {
+    pub profiles: Vec<Profile>,
+    pub executions: u64,
+    pub blocked: u64,
 }
 
 /// An execution that was run again: its trace, and for each event its program point and its spot.
@@ -114,6 +129,9 @@ pub struct Again {
 pub trait Quarry {
     /// Runs it without reordering, with these fences in force.
     fn observe(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Seen, Error>;
+
+    /// Runs it with whatever reordering chance brings, with these fences in force.
+    fn stray(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Strayed, Error>;
 
     /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and those that were successful.
     fn attempt(
@@ -140,13 +158,20 @@ pub trait Quarry {
     fn record(&self, finding: &Finding, choices: &[u32], digest: String) -> Result<String, Error>;
 }
 
+/// How many executions with reordering show what threads can do then.
+const STRAYS: u64 = 800;
+
 /// The whole hunt.
 fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
     let deadline = options.time.and_then(|time| started.checked_add(time));
     let mut chase = chase::chase(quarry, options, &[], deadline)?;
     chase.seen.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    if let Some(warning) = fails_anyway(&chase.seen) {
+        eprintln!("warning: {warning}");
+    }
     chase::verify(quarry, options.model, &mut chase)?;
+    chase::blame(quarry, &mut chase, &[])?;
     let advice = match options.fences {
         true => fences::advise(quarry, options, &mut chase, deadline)?,
         false => Vec::new(),
@@ -172,6 +197,26 @@ fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Resu
     }
 }
 
+/// A word about a program that does not need reordering to fail.
+fn fails_anyway(seen: &Seen) -> Option<String> {
+    let (all, failing, blocked) = (seen.executions, seen.failing, seen.blocked);
+    match (failing, blocked) {
+        (0, 0) => None,
+        (0, blocked) if blocked == all => {
+            Some("without reordering no execution ended: what is behind the limit is not seen (--max-steps)".to_owned())
+        }
+        (0, _) => None,
+        (failing, _) if failing == all => Some(
+            "the program fails in every execution without reordering: what would happen behind the failure is not seen. Mend \
+             that first (fencepost test --model sc)"
+                .to_owned(),
+        ),
+        (failing, _) => Some(format!(
+            "the program fails without reordering too, in {failing} of {all} executions; only what reordering adds is called harmful"
+        )),
+    }
+}
+
 fn report(
     quarry: &impl Quarry,
     options: &Options,
@@ -181,14 +226,20 @@ fn report(
 ) -> (HuntReport, Option<Error>) {
     let mut cycles: Vec<(HuntCycle, &Chased)> =
         chase.cycles.iter().map(|chased| (describe(quarry, chased), chased)).collect();
-    // What hurts first, then what is real, then by place.
-    cycles.sort_by_key(|(cycle, _)| {
+    // What is to blame first, then what hurts most often, then what is real, then by place.
+    cycles.sort_by_key(|(cycle, chased)| {
         let rank = match cycle.outcome {
             Severity::Harmful => 0,
             Severity::Benign => 1,
             Severity::Infeasible => 2,
         };
-        (rank, cycle.length, cycle.labels.iter().map(|label| label.label.clone()).collect::<Vec<_>>())
+        (
+            rank,
+            !chased.guilty,
+            cycle.trials - cycle.harmful,
+            cycle.length,
+            cycle.labels.iter().map(|label| label.label.clone()).collect::<Vec<_>>(),
+        )
     });
     let mut findings: Vec<HuntFinding> =
         chase.seen.failures.iter().map(|finding| HuntFinding { finding: finding.clone(), cycle: Vec::new() }).collect();

@@ -1,11 +1,11 @@
 //! Native programs.
 
-use super::{Again, Attempt, Exposure, Options, Place, PointName, Quarry, Seen};
+use super::{Again, Attempt, Exposure, Options, Place, PointName, Quarry, STRAYS, Seen, Strayed};
 use crate::error::{Error, Status};
-use crate::native::{Program, Words, campaign, finding};
+use crate::native::{Program, Words, campaign, finding, restarted, specify};
 use crate::recording::Recording;
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Fence, Frame, Hunt, Point, Record, Restart, Task, output_fingerprint};
+use fencepost_mailbox::{Answers, Fence, Frame, Hunt, Observations, Point, Record, Restart, Task, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
@@ -24,7 +24,7 @@ const LONGEST: usize = 2 << 20;
 
 /// Hunts a native program.
 pub fn native(program: &Program, options: &Options, screen: &mut Screen) -> Result<Status, Error> {
-    program.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let words = Words::of(program);
     let mut prey = Prey {
         program,
@@ -39,7 +39,13 @@ pub fn native(program: &Program, options: &Options, screen: &mut Screen) -> Resu
         outputs: Vec::new(),
         failures: Vec::new(),
         longest: 0,
+        restart: Restart::Auto,
+        outcomes: None,
+        judged: true,
     };
+    let mut campaign = prey.campaign(Model::Sc, &[]);
+    prey.judged = specify(program, options.spec, &mut campaign, screen)?;
+    prey.outcomes = campaign.request.spec;
     super::run(&mut prey, options, screen)
 }
 
@@ -61,12 +67,17 @@ struct Prey<'a> {
     failures: Vec<u64>,
     /// How many events the longest execution without reordering has.
     longest: u64,
+    /// How the program is put back to its beginning: by forking, once it was seen to need that.
+    restart: Restart,
+    /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
+    outcomes: Option<Vec<Observations>>,
+    judged: bool,
 }
 
 impl Prey<'_> {
     fn plan(&self, model: Model, strategy: StrategySpec) -> Plan {
         // An execution that goes on for much longer than without reordering does not end.
-        let usual = if model == Model::Sc { MAX_STEPS } else { (20 * self.longest + 2_000).min(MAX_STEPS) };
+        let usual = if model == Model::Sc { MAX_STEPS } else { (4 * self.longest + 2_000).min(MAX_STEPS) };
         let limits = Limits { max_steps: self.options.max_steps.unwrap_or(usual) };
         let buffer = if model == Model::Sc { None } else { self.options.buffer };
         Plan { model, buffer, strategy, limits }
@@ -75,8 +86,9 @@ impl Prey<'_> {
     fn campaign(&self, model: Model, fences: &[(Place, FenceOrder)]) -> Campaign {
         let plan = self
             .plan(model, StrategySpec::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) });
-        let mut campaign = campaign(self.program, &plan, Restart::InPlace, Some(self.options.timeout));
+        let mut campaign = campaign(self.program, &plan, self.restart, Some(self.options.timeout));
         campaign.jobs = self.options.jobs;
+        campaign.request.spec.clone_from(&self.outcomes);
         for (place, order) in fences {
             let spots = &self.point_spots[place.point as usize];
             campaign.request.fences.extend(spots.iter().map(|spot| Fence {
@@ -150,6 +162,18 @@ fn kind(event: &Event) -> Option<(bool, bool)> {
     }
 }
 
+/// The traces among results, in the order of their executions.
+fn traces(results: &mut Results) -> Vec<(u64, Trace, Vec<Frame>)> {
+    let mut traces: Vec<(u64, Trace, Vec<Frame>)> = Vec::new();
+    for record in std::mem::take(&mut results.traces) {
+        if let Record::Trace { execution, trace, places } = record {
+            traces.push((execution, trace, places));
+        }
+    }
+    traces.sort_by_key(|(execution, ..)| *execution);
+    traces
+}
+
 /// The executions that were cut off.
 fn blocked(results: &Results) -> u64 {
     ["step-limit", "timeout"].iter().filter_map(|end| results.ended.get(end)).sum()
@@ -164,14 +188,22 @@ impl Quarry for Prey<'_> {
         campaign.request.keep_traces = true;
         campaign.request.keep_outputs = true;
         let mut results = self.run(&campaign)?;
-        let mut traces: Vec<(u64, Trace, Vec<Frame>)> = Vec::new();
-        for record in std::mem::take(&mut results.traces) {
-            if let Record::Trace { execution, trace, places } = record {
-                traces.push((execution, trace, places));
-            }
+        let traces = traces(&mut results);
+        let mut seen = Seen {
+            executions: results.executions,
+            failing: results.failing,
+            blocked: blocked(&results),
+            unjudged: !self.judged,
+            ..Seen::default()
+        };
+        seen.notes.append(&mut results.warnings);
+        if results.forked && self.restart != Restart::Fork {
+            // From now on, so that every execution is the same again.
+            self.restart = Restart::Fork;
+            let reason = restarted(&results, &self.words).reason;
+            let because = reason.map_or_else(String::new, |reason| format!(", because {reason}"));
+            seen.notes.push(format!("every execution is run in a process of its own{because}: this takes longer"));
         }
-        traces.sort_by_key(|(execution, ..)| *execution);
-        let mut seen = Seen { executions: results.executions, blocked: blocked(&results), ..Seen::default() };
         if (traces.len() as u64) < results.executions {
             let (kept, all) = (traces.len(), results.executions);
             seen.notes.push(format!("only {kept} of {all} executions fit the memory for traces: try fewer"));
@@ -194,6 +226,20 @@ impl Quarry for Prey<'_> {
         seen.failures = results.found.iter().enumerate().map(|(i, f)| finding(i as u32 + 1, f, &self.words)).collect();
         seen.notes.extend(results.notes);
         Ok(seen)
+    }
+
+    fn stray(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Strayed, Error> {
+        let mut campaign = self.campaign(self.options.model, fences);
+        campaign.request.answers = Answers::Random { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.count = STRAYS;
+        campaign.request.keep_traces = true;
+        let mut results = self.run(&campaign)?;
+        let mut strayed = Strayed { executions: results.executions, blocked: blocked(&results), ..Strayed::default() };
+        for (_, trace, places) in traces(&mut results) {
+            let names = self.names(&trace, &places);
+            strayed.profiles.push(Profile::new(&trace, |event| names[event.id.index() - 1]));
+        }
+        Ok(strayed)
     }
 
     fn attempt(

@@ -68,7 +68,7 @@ pub fn test(
     campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
-    let specified = specify(program, args, &mut campaign, screen)?;
+    let specified = specify(program, args.spec, &mut campaign, screen)?;
     let suppressions = Suppressions::find(args.suppressions.as_deref(), &program.executable)?;
     let line = watched(&campaign, args, args.work.time.is_none().then_some(EXECUTIONS), screen);
     let mut search = Search::new(program, &suppressions);
@@ -124,7 +124,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
-    let specified = specify(program, args, &mut campaign, screen)?;
+    let specified = specify(program, args.spec, &mut campaign, screen)?;
     let suppressions = Suppressions::find(args.suppressions.as_deref(), &program.executable)?;
     let line = watched(&campaign, args, None, screen);
     let mut search = Search::new(program, &suppressions);

@@ -11,6 +11,8 @@ mod words;
 pub use campaign::{campaign, check, test};
 pub use finding::finding;
 pub use replay::replay;
+pub use restart::restarted;
+pub use spec::specify;
 pub use words::Words;
 
 use crate::error::Error;

@@ -1,20 +1,15 @@
 //! `--spec`: what the program observes, held against what it may.
 
 use super::Program;
-use crate::args::{CampaignArgs, Spec};
+use crate::args::Spec;
 use crate::error::Error;
 use crate::screen::Screen;
 use fencepost_native::host::{Campaign, collect_outcomes};
 
 /// Has the allowed outcomes collected, and puts them into the campaign's request. Says whether they are all there: if not, no outcome can be
 /// called wrong, and the campaign looks for other findings only.
-pub fn specify(
-    program: &Program,
-    args: &CampaignArgs,
-    campaign: &mut Campaign,
-    screen: &Screen,
-) -> Result<bool, Error> {
-    let Some(Spec::Atomic) = args.spec else { return Ok(true) };
+pub fn specify(program: &Program, spec: Option<Spec>, campaign: &mut Campaign, screen: &Screen) -> Result<bool, Error> {
+    let Some(Spec::Atomic) = spec else { return Ok(true) };
     let collected = collect_outcomes(campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
     if let Some(problem) = &collected.problem {
         eprintln!("note: the outcomes of atomic operations are not all known ({problem}): no outcome is judged");

@@ -3,7 +3,11 @@
 use super::Look;
 use super::layout::{clean, counted, grouped, wrap};
 use crate::{Describe, HuntCycle, HuntReport, Verdict};
-use fencepost_trace::{FindingKind, Severity};
+use fencepost_trace::{FindingKind, FindingLabel, Severity};
+
+/// How many violations that break the program are shown with their accesses, and how many others in a line each.
+const SHOWN: usize = 5;
+const LISTED: usize = 12;
 
 /// What a hunt found, in the words of the program.
 pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String {
@@ -16,34 +20,57 @@ pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String 
         let same = report.findings.iter().find(|f| f.finding.labels == cycle.labels)?;
         same.finding.replay.as_deref()
     };
-    for (outcome, what) in [(Severity::Harmful, "harmful"), (Severity::Benign, "benign")] {
-        for cycle in report.cycles.iter().filter(|cycle| cycle.outcome == outcome) {
-            let title = match outcome {
-                Severity::Harmful => look.bad("violation that breaks the program"),
-                _ => look.notable(&format!("{what} violation")),
-            };
-            text += &format!("{title}: {}\n", brief(cycle));
-            text += &accesses(cycle, describe, look);
-            if let Some(harm) = &cycle.harm {
-                for line in wrap(&clean(harm), look.width.saturating_sub(2)) {
-                    text += &format!("  {line}\n");
-                }
-            }
-            let often = format!("  in {} of {}", grouped(cycle.exposed), counted(cycle.trials, "trial"));
-            let hurt = match outcome {
-                Severity::Harmful => format!(", {} of them harmful", grouped(cycle.harmful)),
-                _ => String::new(),
-            };
-            text += &look.dim(&(often + &hurt));
-            text.push('\n');
-            if let Some(path) = replay(cycle) {
-                text += &format!("  again: fencepost replay {}\n", clean(path));
-            }
-            text.push('\n');
+    let of = |outcome: Severity| report.cycles.iter().filter(move |cycle| cycle.outcome == outcome);
+    for cycle in of(Severity::Harmful).take(SHOWN) {
+        text += &format!("{}: {}\n", look.bad("violation that breaks the program"), brief(cycle));
+        text += &accesses(cycle, describe, look);
+        for line in cycle.harm.iter().flat_map(|harm| wrap(&clean(harm), look.width.saturating_sub(2))) {
+            text += &format!("  {line}\n");
         }
+        text += &look.dim(&format!("  {}", often(cycle)));
+        text.push('\n');
+        if let Some(path) = replay(cycle) {
+            text += &format!("  again: fencepost replay {}\n", clean(path));
+        }
+        text.push('\n');
     }
+    let rest: Vec<&HuntCycle> = of(Severity::Harmful).skip(SHOWN).collect();
+    text += &listed("more violations that break the program", &rest, &replay, look);
+    let benign: Vec<&HuntCycle> = of(Severity::Benign).collect();
+    text += &listed("violations that do no harm", &benign, &replay, look);
     text += &advice(report, look);
     text += &conclusion(report, look);
+    text
+}
+
+/// How often a cycle came about, and hurt.
+fn often(cycle: &HuntCycle) -> String {
+    let text = format!("in {} of {}", grouped(cycle.exposed), counted(cycle.trials, "trial"));
+    match cycle.outcome {
+        Severity::Harmful => format!("{text}, {} of them harmful", grouped(cycle.harmful)),
+        _ => text,
+    }
+}
+
+/// Violations in a line each: the same fences prevent most, or nothing has to be done about them.
+fn listed<'a>(
+    title: &str,
+    cycles: &[&'a HuntCycle],
+    replay: &dyn Fn(&'a HuntCycle) -> Option<&'a str>,
+    look: Look,
+) -> String {
+    if cycles.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{} ({})\n", look.bold(title), grouped(cycles.len() as u64));
+    for cycle in cycles.iter().take(LISTED) {
+        let path = replay(cycle).map_or_else(String::new, |path| format!(" ({})", clean(path)));
+        text += &format!("  {}{}\n", brief(cycle), look.dim(&format!(" {}{path}", often(cycle))));
+    }
+    if cycles.len() > LISTED {
+        text += &format!("  and {} (run.json has them all)\n", counted((cycles.len() - LISTED) as u64, "other"));
+    }
+    text.push('\n');
     text
 }
 
@@ -62,16 +89,18 @@ fn brief(cycle: &HuntCycle) -> String {
 fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
     let mut text = String::new();
     let mut before = None;
+    let place = |label: &FindingLabel| format!("{}:{}", clean(&label.label.function), label.label.line);
+    let width = cycle.labels.iter().map(|label| place(label).chars().count()).max().unwrap_or(0);
     for label in &cycle.labels {
         let thread = match before == Some(label.thread) {
             true => String::new(),
             false => format!("thread {}", label.thread),
         };
         before = Some(label.thread);
-        let place = format!("{}:{}", clean(&label.label.function), label.label.line);
+        let place = place(label);
         let statement =
             describe.statement(&label.label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
-        text += &format!("    {thread:9} {:5}  {place:24}  {}\n", label.access, look.dim(&statement));
+        text += &format!("    {thread:9} {:5}  {place:width$}  {}\n", label.access, look.dim(&statement));
     }
     text
 }
