@@ -103,7 +103,10 @@ pub fn collect(request: &Request, mut execute: impl FnMut(u64)) {
     path();
     let mut complete = false;
     let mut executions = 0;
-    while executions < request.count && *path().word(PROBLEM) == 0 {
+    let ended = |end: End| results::header().map_or(0, |header| header.ended[end as usize].load(Ordering::Relaxed));
+    let is_cut = || [End::StepLimit, End::Timeout, End::Died].into_iter().any(|end| ended(end) > 0);
+    // One execution without an end is enough to know that not all are known; more of them take long.
+    while executions < request.count && *path().word(PROBLEM) == 0 && !is_cut() {
         results::begin(executions);
         execute(executions);
         executions += 1;
@@ -112,14 +115,11 @@ pub fn collect(request: &Request, mut execute: impl FnMut(u64)) {
             break;
         }
     }
-    let cut = |end: End| results::header().map_or(0, |header| header.ended[end as usize].load(Ordering::Relaxed));
     let problem = match *path().word(PROBLEM) {
         TOO_DEEP => Some("an execution has too many choices"),
         DIVERGED => Some("the program does not always do the same"),
+        _ if is_cut() => Some("an execution of atomic operations did not end within the limits"),
         _ if !complete => Some("there are too many schedules"),
-        _ if [End::StepLimit, End::Timeout, End::Died].into_iter().any(|end| cut(end) > 0) => {
-            Some("an execution of atomic operations did not end within the limits")
-        }
         _ => None,
     };
     results::log(&Record::Collected { executions, problem: problem.map(str::to_owned) });
