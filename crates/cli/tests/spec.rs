@@ -103,6 +103,17 @@ fn operations_that_wait_are_interrupted() {
     }
 }
 
+/// A loop that only looks does not have to be tried in all its lengths.
+#[test]
+fn loops_outside_of_operations_come_to_an_end() {
+    let place = place();
+    let run = judge(place.path(), "test", &program("spins_outside.c"), "", &["--executions", "500"]);
+    assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
+    let (outcomes, schedules) = outcomes(&run);
+    assert_eq!(outcomes, 2);
+    assert!(schedules < 10_000, "{schedules}");
+}
+
 #[test]
 fn what_is_not_known_to_be_wrong_is_not_judged_and_not_passed() {
     let place = place();

@@ -322,7 +322,7 @@ pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
 }
 
 /// How many schedules of atomic operations are tried.
-const SCHEDULES: u64 = 100_000;
+pub const SCHEDULES: u64 = 100_000;
 /// Where an execution of atomic operations is cut off.
 const ATOMIC_STEPS: u64 = 100_000;
 /// More outcomes than this tell nobody anything, and do not fit a request.

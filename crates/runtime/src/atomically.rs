@@ -17,6 +17,8 @@ use std::sync::atomic::Ordering;
 
 /// After so many steps in a row an operation is taken to be waiting in a loop.
 const LONGEST: u32 = 10_000;
+/// A thread outside of operations that has come back so often to where it was, and nobody has written, is taken to be waiting, too.
+const RETURNS: u32 = 16;
 /// The greatest number of choices in one execution.
 const DEEPEST: usize = 1 << 16;
 
@@ -131,8 +133,29 @@ pub struct Atomic {
     current: Option<ThreadId>,
     /// How many steps it has taken in a row.
     steps: u32,
-    /// By thread: waits inside an operation for somebody else to write.
+    /// By thread: waits for somebody else to write.
     waiting: Vec<bool>,
+    /// By thread: where it has been since somebody last wrote.
+    rounds: Vec<Round>,
+}
+
+/// Where a thread has been, by program point and memory.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    places: [(u32, u64); 8],
+    next: u8,
+    returns: u32,
+}
+
+impl Round {
+    fn visit(&mut self, place: (u32, u64)) {
+        if self.places.contains(&place) {
+            self.returns += 1;
+        } else {
+            self.places[usize::from(self.next)] = place;
+            self.next = (self.next + 1) % 8;
+        }
+    }
 }
 
 impl Atomic {
@@ -144,11 +167,28 @@ impl Atomic {
     }
 
     /// The thread takes the step that it has asked for.
-    fn takes(&mut self, thread: ThreadId, what: &What) {
-        if matches!(what, What::Access(Access::Store { .. } | Access::Rmw { .. } | Access::CompareExchange { .. })) {
+    fn takes(&mut self, thread: ThreadId, next: &Pending) {
+        let What::Access(access) = next.what else { return self.goes(thread) };
+        if matches!(access, Access::Store { .. } | Access::Rmw { .. } | Access::CompareExchange { .. }) {
             // Whoever waits may go on now.
             self.waiting.clear();
+            self.rounds.clear();
+        } else if let Some(at) = access.location()
+            && !spec::is_inside(thread)
+        {
+            if self.rounds.len() <= thread.index() {
+                self.rounds.resize(thread.index() + 1, Round::default());
+            }
+            let round = &mut self.rounds[thread.index()];
+            round.visit((next.label, at.address));
+            if round.returns > RETURNS {
+                *self.waits(thread) = true;
+            }
         }
+        self.goes(thread);
+    }
+
+    fn goes(&mut self, thread: ThreadId) {
         self.steps = if self.current == Some(thread) { self.steps + 1 } else { 0 };
         self.current = Some(thread);
     }
@@ -174,7 +214,7 @@ impl Strategy for Atomic {
             && let Some(i) = (0..actors.len()).find(|i| thread(*i) == current)
         {
             if !matches!(what(i), What::Yield) && self.steps < LONGEST {
-                self.takes(current, &what(i));
+                self.takes(current, &pending(&actors[i]));
                 return Some(i);
             }
             *self.waits(current) = true;
@@ -189,7 +229,7 @@ impl Strategy for Atomic {
         }
         let chosen = candidates[path().choose(candidates.len())];
         self.current = None;
-        self.takes(thread(chosen), &what(chosen));
+        self.takes(thread(chosen), &pending(&actors[chosen]));
         Some(chosen)
     }
 

@@ -4,12 +4,16 @@ use super::Program;
 use crate::args::Spec;
 use crate::error::Error;
 use crate::screen::Screen;
-use fencepost_native::host::{Campaign, collect_outcomes};
+use fencepost_native::host::{Campaign, SCHEDULES, collect_outcomes};
+use std::io::IsTerminal;
 
 /// Has the allowed outcomes collected, and puts them into the campaign's request. Says whether they are all there: if not, no outcome can be
 /// called wrong, and the campaign looks for other findings only.
 pub fn specify(program: &Program, spec: Option<Spec>, campaign: &mut Campaign, screen: &Screen) -> Result<bool, Error> {
     let Some(Spec::Atomic) = spec else { return Ok(true) };
+    if !screen.quiet && std::io::stderr().is_terminal() {
+        eprintln!("note: collecting the outcomes of atomic operations, from {SCHEDULES} schedules at most");
+    }
     let collected = collect_outcomes(campaign).map_err(|error| Error::target(&program.name, error.to_string()))?;
     if let Some(problem) = &collected.problem {
         eprintln!("note: the outcomes of atomic operations are not all known ({problem}): no outcome is judged");
