@@ -28,7 +28,7 @@ static Object *protect() {
     }
 }
 
-static void read() {
+static void look() {
     for (int i = 0; i < 2; i++) {
         int value = protect()->value;
         hazard.store(nullptr, std::memory_order_release);
@@ -44,7 +44,7 @@ static void replace() {
 }
 
 int main() {
-    std::thread reader(read), writer(replace);
+    std::thread reader(look), writer(replace);
     reader.join();
     writer.join();
     delete current.load();
