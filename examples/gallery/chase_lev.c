@@ -22,7 +22,7 @@
 #define CONSUME memory_order_relaxed
 #endif
 
-#define ROUNDS 6 /* the buffer grows once in each, and that is when the mistake shows */
+#define ROUNDS 8 /* the buffer grows once in each, and that is when the mistake shows */
 #define ITEMS 12
 #define FIRST 4 /* so many are there before the thieves come, and fill the buffer */
 #define THIEVES 3
