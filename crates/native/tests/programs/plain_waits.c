@@ -1,4 +1,4 @@
-/* Loops that wait for plain variables. They end ("comes", "buffered", "long"), or nobody is left to end them ("never", "lost"). */
+/* Loops that wait for plain variables. They end ("comes", "buffered", "long", "a text of several words"), or nobody is left to end them ("never", "lost"). */
 #include <pthread.h>
 #include <string.h>
 
@@ -15,8 +15,19 @@ __attribute__((noinline)) static void wait_for(int *what) {
         __asm__ volatile("" ::: "memory");
 }
 
+/* Long, and then with calls that read several words at the same place. */
+static void compare(void) {
+    for (int i = 0; i < 30000 && !never; i++)
+        ;
+    for (int i = 0; i < 10; i++)
+        if (!is("a text of several words"))
+            never = 1;
+}
+
 static void *setter(void *argument) {
-    if (is("never")) {
+    if (is("a text of several words")) {
+        compare();
+    } else if (is("never")) {
         other = 1;
     } else if (is("lost")) {
         /* Whoever stores last decides, and that may be the one who waits. */
@@ -38,6 +49,10 @@ static void *waiter(void *argument) {
     if (is("lost")) {
         turn = 0;
         wait_for(&turn);
+        return argument;
+    }
+    if (is("a text of several words")) {
+        compare();
         return argument;
     }
     wait_for(&flag);
