@@ -26,11 +26,11 @@ const CASES: [&str; 17] = [
     "inherits_priority",
 ];
 
-#[test]
-fn what_posix_lets_threads_do_works_under_every_model() {
-    for case in CASES {
+/// Every case of a program ends well in every execution under every model, in place and without a warning.
+fn works_under_every_model(program: &str, cases: &[&str]) {
+    for case in cases {
         for model in Model::ALL {
-            let results = run(&campaign("posix.c", &[case], model, 100));
+            let results = run(&campaign(program, &[case], model, 100));
             assert_eq!(results.found, [], "{case} under {model}");
             assert_eq!(results.statuses.get(&0), Some(&100), "{case} under {model}");
             assert!(!results.forked && results.warnings.is_empty(), "{case} under {model}: {:?}", results.warnings);
@@ -38,17 +38,16 @@ fn what_posix_lets_threads_do_works_under_every_model() {
     }
 }
 
+#[test]
+fn what_posix_lets_threads_do_works_under_every_model() {
+    works_under_every_model("posix.c", &CASES);
+}
+
 /// glibc makes these of its own POSIX threads, past all hooks of those.
 #[test]
 fn the_threads_of_c11_are_controlled_under_every_model() {
-    for case in ["locks", "recursive", "waits", "times", "once", "keys", "detaches"] {
-        for model in Model::ALL {
-            let results = run(&campaign("c11_threads.c", &[case], model, 100));
-            assert_eq!(results.found, [], "{case} under {model}");
-            assert_eq!(results.statuses.get(&0), Some(&100), "{case} under {model}");
-            assert!(!results.forked && results.warnings.is_empty(), "{case} under {model}: {:?}", results.warnings);
-        }
-    }
+    let cases = ["locks", "recursive", "waits", "times", "once", "keys", "detaches"];
+    works_under_every_model("c11_threads.c", &cases);
 }
 
 /// On a real machine nobody knows who of them is first.
