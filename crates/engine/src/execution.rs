@@ -247,7 +247,7 @@ impl<M: Machine> Execution<M> {
                         run.fresh = false;
                         run.guarded = access.guard() != Guard::Any;
                     }
-                    Stage::Yield => {
+                    Stage::Yield | Stage::Quit => {
                         run.fresh = false;
                         run.guarded = false;
                     }
@@ -295,6 +295,7 @@ impl<M: Machine> Execution<M> {
                 let run = &threads[thread.index()];
                 let what = match run.lowering.stage() {
                     Stage::Access(access) => What::Access(access),
+                    Stage::Quit => What::Quit,
                     _ => What::Yield,
                 };
                 let local = local_step(&what).is_some_and(|step| machine.is_local(&step));
@@ -410,7 +411,7 @@ impl<M: Machine> Execution<M> {
     ) {
         let access = match self.threads[thread.index()].lowering.stage() {
             Stage::Access(access) => access,
-            Stage::Yield => {
+            Stage::Yield | Stage::Quit => {
                 let run = &mut self.threads[thread.index()];
                 run.fresh = true;
                 return run.lowering.performed(Reply::NONE);
@@ -572,6 +573,16 @@ impl<M: Machine> Execution<M> {
         if matches!(self.outcome, Some(Outcome::Deadlock { .. })) {
             self.outcome = None;
         }
+    }
+
+    /// Has `thread` been let to end the process?
+    pub fn quits(&self, thread: ThreadId) -> bool {
+        *self.threads[thread.index()].lowering.op() == Op::Quit
+    }
+
+    /// The process has ended.
+    pub fn finish(&mut self) {
+        self.outcome = Some(Outcome::Finished);
     }
 
     /// Gives an execution that the limit of steps has ended some more.

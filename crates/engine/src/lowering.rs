@@ -13,11 +13,12 @@
 //! | wait | enqueue; unlock; dequeue once woken; lock |
 //! | notify | wake one (which one is a choice) or all |
 //! | semaphore | sub 1 (acquire) once above 0; add 1 (release) |
-//! | barrier | add 1 (acq_rel); unless last, load (acquire) once all have arrived |
+//! | barrier | add 1 (acq_rel); the last exchanges (acq_rel) the state of this generation, the others load it (acquire) once it has |
 //! | once | compare-exchange 0 → 1 (acquire) once nobody runs it; store 2 (release) |
 //! | park, unpark | exchange 0 (acquire) once it reads 1; exchange 1 (release) |
 //! | spawn, first step | store (release; seq_cst in hardware, where creating a thread drains); load (acquire) |
 //! | exit, join | store (release); load (acquire) once it reads 1 |
+//! | end of the process | none: a step of its own, after which nobody takes another |
 //!
 //! On real hardware a lock is an atomic RMW too, so that the hardware models order it as one. Readers of a
 //! reader-writer lock synchronise with each other here, which the C++ standard does not promise; two readers
@@ -41,6 +42,8 @@ pub enum Stage {
     Exit,
     /// The program has failed.
     Fail(Failure),
+    /// The process is about to end.
+    Quit,
 }
 
 /// One thread's operation on its way through its accesses.
@@ -49,6 +52,8 @@ pub struct Lowering {
     thread: ThreadId,
     op: Op,
     step: u8,
+    /// The result of its first access, and of its last.
+    first: Value,
     last: Reply,
     hardware: bool,
     /// Was the thread created by the program? Then its end is an event, for somebody may join it.
@@ -63,7 +68,17 @@ const ONE: Value = Value(1);
 impl Lowering {
     /// A thread at its very beginning: a thread created by the program first takes its creator's go-ahead.
     pub fn start(thread: ThreadId, spawned: bool, hardware: bool) -> Lowering {
-        Lowering { thread, op: Op::Yield, step: 0, last: Reply::NONE, hardware, spawned, child: thread, starting: true }
+        Lowering {
+            thread,
+            op: Op::Yield,
+            step: 0,
+            first: Value::ZERO,
+            last: Reply::NONE,
+            hardware,
+            spawned,
+            child: thread,
+            starting: true,
+        }
     }
 
     /// Takes up the thread's next operation. `child` is the name that a spawned thread will get.
@@ -95,6 +110,9 @@ impl Lowering {
     /// The access has been performed, with this result.
     #[inline]
     pub fn performed(&mut self, result: Reply) {
+        if self.step == 0 {
+            self.first = result.value;
+        }
         self.last = result;
         self.step += 1;
     }
@@ -122,6 +140,8 @@ impl Lowering {
             Op::Yield if self.step == 0 => Stage::Yield,
             Op::Yield => Stage::Done(Reply::NONE),
             Op::Fail(failure) => Stage::Fail(failure),
+            Op::Quit if self.step == 0 => Stage::Quit,
+            Op::Quit => Stage::Done(Reply::NONE),
             Op::Exit if self.spawned && self.step == 0 => Stage::Access(store(
                 Location::hidden(Hidden::ThreadEnd, self.thread.0.into()),
                 StoreOrder::Release,
@@ -188,7 +208,7 @@ impl Lowering {
                 let at = hidden(Hidden::Semaphore, semaphore);
                 self.once(rmw(at, RmwOrder::Release, Update::Add(ONE), Guard::Any), Reply::NONE)
             }
-            Sync::BarrierWait { barrier, parties } => self.barrier_stage(hidden(Hidden::Barrier, barrier), parties),
+            Sync::BarrierWait { barrier, parties } => self.barrier_stage(barrier, parties),
             Sync::OnceBegin { once } => self.attempt(Access::CompareExchange {
                 at: hidden(Hidden::Once, once),
                 expected: Value::ZERO,
@@ -233,18 +253,28 @@ impl Lowering {
         })
     }
 
-    /// Arrivals are counted for ever; the n-th generation is complete at n times `parties`.
-    fn barrier_stage(&self, at: Location, parties: u32) -> Stage {
-        let parties = u128::from(parties.max(1));
-        match self.step {
-            0 => Stage::Access(rmw(at, RmwOrder::AcqRel, Update::Add(ONE), Guard::Any)),
-            1 if (self.last.value.0 + 1).is_multiple_of(parties) => Stage::Done(Reply::NONE),
-            1 => {
-                let full = (self.last.value.0 / parties + 1) * parties;
-                Stage::Access(await_load(at, Guard::AtLeast(Value(full))))
-            }
-            _ => Stage::Done(Reply { value: Value::ZERO, success: false }),
+    /// Arrivals are counted for ever in the lower half of the barrier's state, whose upper half names its initialisation; the n-th generation is complete at
+    /// n times `parties`. Each generation has a location of its own, written once, when it is complete: so those who wait have one write to
+    /// read from, and later arrivals are none of their business.
+    fn barrier_stage(&self, barrier: u64, parties: u32) -> Stage {
+        if self.step == 0 {
+            let at = Location::hidden(Hidden::Barrier, barrier);
+            return Stage::Access(rmw(at, RmwOrder::AcqRel, Update::Add(ONE), Guard::Any));
         }
+        let parties = u128::from(parties.max(1));
+        let (use_of, arrived) = (self.first.0 >> 32 << 32, self.first.0 & u128::from(u32::MAX));
+        let (generation, is_last) = (arrived / parties, (arrived + 1).is_multiple_of(parties));
+        if self.step == 2 {
+            return Stage::Done(Reply { value: Value::ZERO, success: is_last });
+        }
+        let full = Value(use_of | ((generation + 1) * parties));
+        // A location is used again after many generations, with another value.
+        let at = Location::hidden(Hidden::BarrierOpen, barrier >> 3 << 8 | generation as u64 & 0xff);
+        Stage::Access(if is_last {
+            rmw(at, RmwOrder::AcqRel, Update::Exchange(full), Guard::Any)
+        } else {
+            await_load(at, Guard::Arrived(full))
+        })
     }
 
     /// Replaces the value by what `next` makes of it, if it makes something of it: a load, then a compare-exchange that is

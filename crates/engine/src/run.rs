@@ -18,6 +18,10 @@ pub fn run<M: Machine, T: Threads>(
     loop {
         let next = execution.advance(strategy, &mut |at: Location| program.initial(at));
         match next {
+            // The thread that ends the process has been let: nothing follows.
+            Next::Resume(thread, _) if execution.quits(thread) => {
+                execution.finish();
+            }
             Next::Resume(thread, reply) => {
                 let op = program.resume(thread, reply);
                 execution.submit(thread, op, program.label(thread));

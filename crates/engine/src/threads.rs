@@ -11,8 +11,9 @@ use fencepost_trace::{Label, Location, Op, Reply, ThreadId, Value};
 /// 2. [`resume`](Threads::resume) with [`Reply::NONE`] runs a thread from its beginning to its first operation.
 ///    Every later call answers the operation that the thread asked for last, and runs it to the next.
 /// 3. After [`Op::Spawn`] the reply's value is the new thread's number: from then on it may be resumed.
-/// 4. After [`Op::Exit`] and [`Op::Fail`] a thread is not resumed again. An execution may be left at any
-///    point: the next call is then `start`.
+/// 4. After [`Op::Exit`], [`Op::Fail`] and [`Op::Quit`] a thread is not resumed again. An execution may be left at any
+///    point: the next call is then `start`. Exploration resumes other threads after a failure or the end of the process: what they
+///    do then counts as done before.
 ///
 /// A program must be deterministic: what a thread asks for next depends only on the replies that it got,
 /// on those of its creator before it was created, and on plain memory that is not accessed through `Op`s
@@ -47,6 +48,11 @@ pub trait Threads {
     /// Exploration calls this before every resumption if the program wants it.
     fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
         let _ = (thread, clock);
+    }
+
+    /// Has the program given this execution up? Then exploration leaves it, and goes on with the next.
+    fn is_abandoned(&self) -> bool {
+        false
     }
 
     /// A digest of everything that decides what `thread` does from its last operation on, the replies still

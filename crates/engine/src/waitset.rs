@@ -84,6 +84,7 @@ impl WaitSets {
             Guard::Equals(v) => value == v,
             Guard::Differs(v) => value != v,
             Guard::AtLeast(v) => value >= v,
+            Guard::Arrived(v) => value >= v && value.0 >> 32 == v.0 >> 32,
             Guard::Woken(thread) => self.get(value).woken.contains(&thread),
         }
     }

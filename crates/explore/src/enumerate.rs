@@ -99,6 +99,7 @@ impl Touch {
     fn of(model: Model, what: &What) -> Touch {
         let access = match what {
             What::Yield => return Touch::NOTHING,
+            What::Quit => return Touch { everything: true, ..Touch::NOTHING },
             What::Commit(at) => return Touch { at: Some(*at), writes: true, ..Touch::NOTHING },
             What::Access(access) => access,
         };

@@ -75,7 +75,7 @@ impl Flags {
     pub const SC: Flags = Flags(1 << 7);
     /// Not atomic.
     pub const PLAIN: Flags = Flags(1 << 8);
-    /// A read of a value that its guard does not let through: the thread waits here.
+    /// A read of a value that its guard does not let through. With [`FENCE`](Flags::FENCE): a wait, see [`Graph::wait`].
     pub const BLOCKED: Flags = Flags(1 << 9);
     /// One half of a store to part of a cell: tied together as an RMW is, but no barrier.
     pub const WEAVES: Flags = Flags(1 << 10);
@@ -165,6 +165,8 @@ pub struct Graph {
     not_sc: u32,
     /// seq_cst fences, in the order of addition.
     sc_fences: Vec<Node>,
+    /// Waits, in the order of addition.
+    waits: Vec<Node>,
 }
 
 /// The part of a new event that its creator knows.
@@ -183,6 +185,9 @@ pub struct NewNode {
     /// What the program asked for.
     pub access: Access,
 }
+
+/// What a wait is to consistency: a fence that orders nothing.
+const WAIT: Flags = Flags::FENCE.with(Flags::BLOCKED);
 
 impl Default for Graph {
     fn default() -> Self {
@@ -204,6 +209,7 @@ impl Graph {
             acquirable: Vec::new(),
             not_sc: 0,
             sc_fences: Vec::new(),
+            waits: Vec::new(),
         };
         graph.nodes.push(NodeData {
             thread: ThreadId(u32::MAX),
@@ -328,6 +334,18 @@ impl Graph {
     #[inline]
     pub fn sc_fences(&self) -> &[Node] {
         &self.sc_fences
+    }
+
+    /// The waits.
+    #[inline]
+    pub fn waits(&self) -> &[Node] {
+        &self.waits
+    }
+
+    /// Is this a wait?
+    #[inline]
+    pub fn is_wait(&self, node: Node) -> bool {
+        self.node(node).flags.has(WAIT)
     }
 
     /// The event before `node` in its thread.
@@ -463,6 +481,33 @@ impl Graph {
         self.update_clocks(read);
     }
 
+    /// Turns a read, which is the last event of its thread, into a *wait*: an event that accesses nothing and orders nothing, which says that its thread
+    /// has come to its guarded access here and will not read anything up to `until`. The access itself comes later.
+    pub fn wait(&mut self, read: Node, until: Node) {
+        let data = &mut self.nodes[read.index()];
+        let (place, before) = (data.place, data.flags);
+        data.variant = place.0;
+        data.place = Place::NONE;
+        data.source = until;
+        data.flags = WAIT;
+        self.not_sc += u32::from(before.has(Flags::SC));
+        let data = &mut self.places[place.index()];
+        data.reads.retain(|other| *other != read);
+        data.plain -= u32::from(before.has(Flags::PLAIN));
+        let at = self.waits.partition_point(|other| *other < read);
+        self.waits.insert(at, read);
+        self.update_clocks(read);
+    }
+
+    /// Makes a wait, which is the last event, the read again that it was.
+    pub fn unwait(&mut self, read: Node) {
+        self.waits.pop();
+        let data = &mut self.nodes[read.index()];
+        data.place = Place(data.variant);
+        data.flags = Flags::READ;
+        self.places[data.place.index()].reads.push(read);
+    }
+
     /// Says what a write writes.
     pub fn set_value(&mut self, write: Node, value: Value) {
         self.nodes[write.index()].value = value;
@@ -575,6 +620,9 @@ impl Graph {
             } else if data.flags.has(Flags::FENCE) {
                 self.sc_fences.pop();
             }
+            if data.flags.has(WAIT) {
+                self.waits.pop();
+            }
             self.threads[data.thread.index()].pop();
             self.nodes.pop();
         }
@@ -591,6 +639,7 @@ impl Graph {
         self.nodes.clear();
         self.not_sc = 0;
         self.sc_fences.clear();
+        self.waits.clear();
         for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
             clocks.clear();
         }
@@ -638,6 +687,9 @@ impl Graph {
                     self.not_sc += 1;
                 } else if data.flags.has(Flags::FENCE) {
                     self.sc_fences.push(name);
+                }
+                if data.flags.has(WAIT) {
+                    self.waits.push(name);
                 }
             }
             self.nodes.push(data);

@@ -213,7 +213,7 @@ impl Strategy for Atomic {
         if let Some(current) = self.current.filter(|current| spec::is_inside(*current))
             && let Some(i) = (0..actors.len()).find(|i| thread(*i) == current)
         {
-            if !matches!(what(i), What::Yield) && self.steps < LONGEST {
+            if !matches!(what(i), What::Yield | What::Quit) && self.steps < LONGEST {
                 self.takes(current, &pending(&actors[i]));
                 return Some(i);
             }

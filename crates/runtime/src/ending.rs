@@ -1,9 +1,9 @@
 //! How executions end, and how the process does.
 
 use crate::global::{self, Global};
-use crate::{campaign, explore, fibers, hooks, results, sys};
+use crate::{campaign, control, explore, fibers, hooks, results, sys};
 use fencepost_mailbox::{End, state};
-use fencepost_trace::ThreadId;
+use fencepost_trace::{Op, ThreadId};
 
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,6 +86,15 @@ fn leave(verdict: Verdict) -> ! {
     global::set_inside(true);
     // Handlers have called hooks; it is the call of `exit` that ended the program.
     global::set_caller(pc, sp);
+    end_process(verdict)
+}
+
+/// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is a choice.
+pub fn end_process(verdict: Verdict) -> ! {
+    global::set_inside(true);
+    if !explore::is_on() && !fibers::all().is_alone() {
+        control::perform(Op::Quit);
+    }
     finish(verdict)
 }
 

@@ -22,7 +22,9 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
 use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
-use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
+use fencepost_explore::graph::{
+    End, Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of, steps_to_end,
+};
 use fencepost_mailbox::{Answers, Exploring, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
@@ -237,7 +239,7 @@ pub fn run(request: &Request) {
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
     let options = Options { max_events, spurious_failures: false, races: Races::Ignore, ..Options::new(request.model) };
-    let explored = Explorer::new(Program { over: false }, options)
+    let explored = Explorer::new(Program { abandoned: false }, options)
         .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
     if !shared::has_more()
         && let Err(error) = &explored
@@ -404,7 +406,7 @@ fn locked<T>(act: impl FnOnce() -> T) -> T {
 
 /// Runs one execution graph again.
 fn replay(request: &Request, steps: &[GraphStep]) {
-    match replay_steps(Program { over: false }, request.model, steps) {
+    match replay_steps(Program { abandoned: false }, request.model, steps) {
         Ok((trace, _)) => {
             let verdict = match (state().verdict.take(), &trace.outcome) {
                 (Some(verdict), _) => verdict,
@@ -444,13 +446,13 @@ pub fn take_trace() -> Option<Trace> {
 
 /// The program, as an exploration sees it.
 struct Program {
-    /// The process has ended: its threads have, too.
-    over: bool,
+    /// The execution was abandoned: none of its threads runs any more.
+    abandoned: bool,
 }
 
 impl fencepost_engine::Threads for Program {
     fn start(&mut self) -> u32 {
-        self.over = false;
+        self.abandoned = false;
         let state = state();
         state.verdict = None;
         if state.open {
@@ -465,8 +467,8 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
-        if self.over {
-            return Op::Exit;
+        if self.abandoned {
+            return Op::Quit;
         }
         fibers::all().get(thread).reply = reply;
         fibers::visit(thread);
@@ -475,9 +477,14 @@ impl fencepost_engine::Threads for Program {
             let asked = fibers::all().get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
         };
-        self.over = true;
         let op = match verdict {
-            Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Exit,
+            Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Quit,
+            Verdict::Redundant => return self.abandon(),
+            Verdict::Timeout => {
+                unsupported("an execution took longer than one may take (--timeout)");
+                results::end(&verdict, &state().request);
+                return self.abandon();
+            }
             Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
             Verdict::Panic(_) => Op::Fail(Failure::Panic),
             Verdict::Crash { .. } => Op::Fail(Failure::Crash),
@@ -515,8 +522,20 @@ impl fencepost_engine::Threads for Program {
         }
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         digest(thread)
+    }
+}
+
+impl Program {
+    /// Nobody goes on in this execution.
+    fn abandon(&mut self) -> Op {
+        self.abandoned = true;
+        Op::Quit
     }
 }
 
@@ -544,14 +563,14 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
 struct Report;
 
 impl Report {
-    /// An execution ended like this; says whether to go on.
-    fn ended(&mut self, graph: &Graph, verdict: &Verdict) -> Flow {
+    /// An execution ended like this; says whether to go on. `steps` tells how to get there.
+    fn report(&mut self, verdict: &Verdict, steps: impl FnOnce() -> Vec<GraphStep>) -> Flow {
         if shared::has_more() {
             return Flow::Break(());
         }
         let state = state();
         let notable = results::any_found() || *verdict != Verdict::Exit(0);
-        state.steps = if notable { steps_of(graph) } else { Vec::new() };
+        state.steps = if notable { steps() } else { Vec::new() };
         state.open = false;
         let number = exploring().numbers.fetch_add(1, Relaxed);
         results::number(number);
@@ -578,15 +597,14 @@ impl Report {
 impl Visitor<Program> for Report {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        let verdict = state().verdict.take().unwrap_or(Verdict::Exit(0));
-        self.ended(graph, &verdict)
+        self.report(&Verdict::Exit(0), || steps_of(graph))
     }
 
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         match stuck {
-            Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
-            Stuck::Livelock(threads) => self.ended(graph, &Verdict::Livelock(threads)),
+            Stuck::Deadlock(threads) => self.report(&Verdict::Deadlock(threads), || steps_of(graph)),
+            Stuck::Livelock(threads) => self.report(&Verdict::Livelock(threads), || steps_of(graph)),
             Stuck::Redundant => Flow::Continue(()),
             Stuck::Limit => {
                 unsupported("an execution was cut off: it has more events than the limit of steps allows, or no end");
@@ -595,15 +613,20 @@ impl Visitor<Program> for Report {
         }
     }
 
-    fn failed(&mut self, _: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        let verdict = state().verdict.take().unwrap_or(Verdict::Abort(String::new()));
-        self.ended(graph, &verdict)
+        let verdict =
+            state().verdict.take().unwrap_or_else(|| ending::internal("a process that ended without a reason"));
+        self.report(&verdict, || steps_to_end(graph, end.thread, others))
+    }
+
+    fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+        ending::internal("a failure is an end of the process")
     }
 
     fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
         // A plain access to an atomic: the race detector has seen it, too.
         exploring().executions.fetch_add(1, Relaxed);
-        self.ended(graph, &Verdict::Exit(0))
+        self.report(&Verdict::Exit(0), || steps_of(graph))
     }
 }

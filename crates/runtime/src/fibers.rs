@@ -54,6 +54,8 @@ pub struct Fiber {
     pub registers: [usize; 6],
     /// How many plain writes outside of its stack it has made.
     pub writes: u64,
+    /// How many barriers it has initialised.
+    pub barriers: u32,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
     pub clock: Clock,
@@ -192,6 +194,7 @@ impl Fibers {
         fiber.asked = None;
         fiber.registers = [0; 6];
         fiber.writes = 0;
+        fiber.barriers = 0;
         fiber.yielded = 0;
         fiber.clock = Clock::default();
         fiber.deadline = None;

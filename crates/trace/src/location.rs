@@ -94,6 +94,8 @@ pub enum Hidden {
     ThreadEnd = 9,
     /// A file through which threads hand something to each other: its value means nothing.
     File = 10,
+    /// One generation of a barrier: how many threads had arrived when the last of them let the others go.
+    BarrierOpen = 11,
 }
 
 const HIDDEN: u64 = 1 << 63;
@@ -122,7 +124,7 @@ impl Location {
 
     /// The kind and key of a hidden location; `None` for the program's own memory.
     pub fn as_hidden(self) -> Option<(Hidden, u64)> {
-        const KINDS: [Hidden; 10] = [
+        const KINDS: [Hidden; 11] = [
             Hidden::Mutex,
             Hidden::RwLock,
             Hidden::Condvar,
@@ -133,6 +135,7 @@ impl Location {
             Hidden::ThreadStart,
             Hidden::ThreadEnd,
             Hidden::File,
+            Hidden::BarrierOpen,
         ];
         if self.address & HIDDEN == 0 {
             return None;

@@ -122,6 +122,9 @@ pub struct GraphStep {
     /// A write's place in the coherence order of its location, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
+    /// No event, and only at the end of the list: the thread ends the process here (true), or could have and does not come to that (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<bool>,
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -62,7 +62,7 @@ impl<'a> OnCourse<'a> {
 
     /// A thread goes on towards its operation at `index`. False if it does not do what it should.
     fn advance(&mut self, t: usize, index: usize, _: usize, pending: Pending) -> bool {
-        if let What::Yield = pending.what {
+        if let What::Yield | What::Quit = pending.what {
             return true;
         }
         let expected = &self.course.expected[t];

@@ -44,6 +44,8 @@ pub enum What {
     Access(Access),
     /// A thread gives way.
     Yield,
+    /// A thread ends the process: nobody goes on after this.
+    Quit,
     /// A buffered store to this location becomes visible.
     Commit(Location),
 }

@@ -252,7 +252,7 @@ impl<'a> Sampler<'a> {
             What::Access(access) => {
                 access.location().and_then(|at| at.as_hidden()).is_some_and(|(kind, _)| kind == Hidden::ThreadStart)
             }
-            What::Yield | What::Commit(_) => false,
+            What::Yield | What::Quit | What::Commit(_) => false,
         })
     }
 
@@ -554,7 +554,7 @@ fn place_of(what: &What) -> u64 {
     match what {
         What::Access(access) => access.location().map_or(0, |at| at.address | 7),
         What::Commit(at) => at.address | 7,
-        What::Yield => 0,
+        What::Yield | What::Quit => 0,
     }
 }
 

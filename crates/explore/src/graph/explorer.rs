@@ -1,16 +1,16 @@
 //! The exploration: graphs, what is still to be tried on each, and how it is tried.
 
-use super::cells::Cells;
+use super::cells::{Cells, extract};
 use super::error::ExploreError;
 use super::event::{ReadEffect, read_effect, set_source, store_flags};
-use super::extend::{Run, note_revisits};
-use super::maximal::{all_races, is_doomed};
+use super::extend::{Run, current, note_revisits};
+use super::maximal::all_races;
 use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
 use fencepost_engine::{Threads, WaitSets, variants};
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData};
-use fencepost_trace::{Access, Model, Value};
+use fencepost_trace::{Access, Guard, Model, Value};
 
 /// How to explore.
 #[derive(Clone, Copy, Debug)]
@@ -175,8 +175,8 @@ impl<T: Threads> Explorer<T> {
             pending = false;
             let run = self.run();
             let graph = &self.contexts.last().expect("a run has a context").graph;
-            let complete = matches!(run, Run::Complete);
-            if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)) | Run::Failed(..))
+            let complete = matches!(run, Run::Complete) && self.walk.ends.iter().all(|end| end.failure.is_none());
+            if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)))
                 && let races = self.races_of(graph)
                 && !races.is_empty()
             {
@@ -191,9 +191,15 @@ impl<T: Threads> Explorer<T> {
                 }
             }
             let flow = match run {
-                Run::Complete => visitor.execution(&self.walk.program, graph),
+                Run::Complete if self.walk.ends.is_empty() => visitor.execution(&self.walk.program, graph),
+                Run::Complete => self.tell_ends(visitor).map_err(Restart::Error)?,
+                Run::Stuck(Stuck::Limit) if !self.walk.ends.is_empty() => {
+                    match visitor.stuck(&self.walk.program, graph, Stuck::Limit) {
+                        Flow::Continue(()) => self.tell_ends(visitor).map_err(Restart::Error)?,
+                        stop => stop,
+                    }
+                }
                 Run::Stuck(stuck) => visitor.stuck(&self.walk.program, graph, stuck),
-                Run::Failed(thread, failure) => visitor.failed(&self.walk.program, graph, thread, failure),
                 Run::Race(first, second) => visitor.race(&self.walk.program, graph, first, second),
                 Run::Dead => Flow::Continue(()),
                 Run::Error(error) => return Err(self.restart_for(error)),
@@ -202,6 +208,28 @@ impl<T: Threads> Explorer<T> {
                 return Ok(Flow::Break(()));
             }
         }
+    }
+
+    /// Tells of each way in which the process has ended in the graph at hand. Where other threads ran on after that, or could have ended it too, the program runs along the
+    /// graph once more, so that it stands where that end leaves it.
+    fn tell_ends<V: Visitor<T>>(&mut self, visitor: &mut V) -> Result<Flow, ExploreError> {
+        let ends = std::mem::take(&mut self.walk.ends);
+        let graph = &current(&mut self.contexts).graph;
+        let stands = ends.len() == 1 && self.walk.last == ends[0].thread;
+        for end in &ends {
+            if !stands {
+                self.walk.start();
+                for i in 1..graph.len() as u32 {
+                    self.walk.replay(graph, Node(i))?;
+                }
+                self.walk.end_again(graph, &ends, end)?;
+            }
+            let others: Vec<_> = ends.iter().map(|other| other.thread).filter(|other| *other != end.thread).collect();
+            if visitor.ended(&self.walk.program, graph, *end, &others).is_break() {
+                return Ok(Flow::Break(()));
+            }
+        }
+        Ok(Flow::Continue(()))
     }
 
     /// All races of a graph, if somebody wants all.
@@ -260,6 +288,9 @@ impl<T: Threads> Explorer<T> {
             graph.truncate(alternative.node().index() + 1);
             match alternative {
                 Alternative::Source { read, source, variant } => {
+                    if graph.is_wait(read) {
+                        graph.unwait(read);
+                    }
                     set_source(graph, read, source, variant, &mut self.walk.sets);
                     if !self.is_taken(read) {
                         return true;
@@ -305,18 +336,24 @@ impl<T: Threads> Explorer<T> {
         context.graph.place_write(write, context.graph.position_of(read) + 1);
     }
 
-    /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left.
+    /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left. A guarded read that `write` does not let
+    /// through waits instead.
     fn revisit(&mut self, write: Node, read: Node, variant: u32) -> bool {
         let mut child = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         let parent = self.contexts.last_mut().expect("a revisit has a context");
         parent.graph.unplace_write(write);
         let from = &parent.graph;
+        let waits = is_refused(from, read, write, &self.walk.sets);
         let keep = |n: Node| n <= read || n == write || from.porf_le(n, write);
         child.graph.assign_part(from, keep, read, &mut self.renaming);
         child.todo.clear();
         let (read, write) = (self.renaming[read.index()], self.renaming[write.index()]);
-        set_source(&mut child.graph, read, write, variant, &mut self.walk.sets);
         let graph = &mut child.graph;
+        if waits {
+            graph.wait(read, write);
+        } else {
+            set_source(graph, read, write, variant, &mut self.walk.sets);
+        }
         let place = graph.node(write).place;
         let mut found = None;
         let positions = if graph.node(write).flags.has(Flags::EXCLUSIVE) {
@@ -328,7 +365,7 @@ impl<T: Threads> Explorer<T> {
         };
         for position in positions {
             graph.place_write(write, position);
-            let consistent = self.checker.admits(graph, write) && self.checker.admits(graph, read);
+            let consistent = self.checker.admits(graph, write) && (waits || self.checker.admits(graph, read));
             if consistent && let Some(other) = found.replace(position) {
                 child.todo.push(Alternative::Position { write, position: other });
             }
@@ -339,10 +376,6 @@ impl<T: Threads> Explorer<T> {
             return false;
         };
         graph.place_write(write, position);
-        if is_doomed(graph, place) {
-            self.pool.push(child);
-            return false;
-        }
         if parent.todo.is_empty() {
             self.pool.extend(self.contexts.pop());
         }
@@ -354,4 +387,11 @@ impl<T: Threads> Explorer<T> {
     pub(super) fn context(&self) -> &Context {
         self.contexts.last().expect("a run has a context")
     }
+}
+
+/// Does the guard of `read` not let the value of `write` through?
+fn is_refused(graph: &Graph, read: Node, write: Node, sets: &WaitSets) -> bool {
+    let (reading, writing) = (graph.node(read), graph.node(write));
+    let guard = reading.access.guard();
+    guard != Guard::Any && !sets.passes(guard, extract(graph.location(reading.place), &reading.access, writing.value))
 }

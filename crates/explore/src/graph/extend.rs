@@ -4,18 +4,17 @@ use super::cells::extract;
 use super::error::ExploreError;
 use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
 use super::explorer::{Alternative, Context, Explorer, Options, Races};
-use super::maximal::{is_doomed, maximal_after, race_with};
+use super::maximal::{maximal_after, race_with};
 use super::visitor::Stuck;
 use super::walk::{Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};
-use fencepost_memory::graph::{Flags, Node, Place};
-use fencepost_trace::{Access, Failure, Model, StoreOrder, ThreadId, Value};
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_trace::{Access, Guard, Model, StoreOrder, ThreadId, Value};
 
 /// Whether a run of the program came to an end that is to be reported.
 pub(super) enum Run {
     Complete,
     Stuck(Stuck),
-    Failed(ThreadId, Failure),
     /// The graph is inconsistent, or cannot be completed: only its alternatives are of interest.
     Dead,
     Race(Node, Node),
@@ -40,6 +39,7 @@ impl<T: Threads> Explorer<T> {
                 return Run::Stuck(Stuck::Limit);
             }
             match self.step() {
+                _ if self.walk.program.is_abandoned() => return Run::Dead,
                 Ok(None) => {}
                 Ok(Some(end)) => return end,
                 Err(error) => return Run::Error(error),
@@ -52,18 +52,27 @@ impl<T: Threads> Explorer<T> {
         if let Some(t) = self.walk.threads.iter().position(|run| run.half.is_some()) {
             return Ok(self.add_exclusive_write(ThreadId(t as u32)));
         }
+        // A guarded read that the last write does not let through comes after everything else: see the module's documentation.
+        let mut waiting = None;
         for t in 0..self.walk.threads.len() {
-            if self.walk.threads[t].state != State::Ready {
-                continue;
-            }
             let thread = ThreadId(t as u32);
+            match self.walk.threads[t].state {
+                State::Ready => {}
+                State::Spinning { writes: true, .. } if !self.walk.still_spins(&self.context().graph, thread) => {
+                    self.walk.threads[t].state = State::Ready;
+                }
+                _ => continue,
+            }
             let access = match self.walk.settle(&current(&mut self.contexts).graph, thread) {
                 Settled::Access(access) => access,
                 Settled::Exit => {
                     self.walk.threads[t].state = State::Done;
                     continue;
                 }
-                Settled::Fail(failure) => return Ok(Some(Run::Failed(thread, failure))),
+                Settled::End(failure) => {
+                    self.walk.end_by(thread, failure);
+                    continue;
+                }
                 Settled::Endless => return Ok(Some(Run::Stuck(Stuck::Limit))),
             };
             let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
@@ -81,11 +90,19 @@ impl<T: Threads> Explorer<T> {
                 // The thread that it joins has not ended yet.
                 continue;
             }
-            if let Some(round) = self.walk.round_without_effect(&context.graph, thread) {
-                self.walk.threads[t].state = State::Spinning(round);
+            if is_blocked(&context.graph, &access, place, &self.walk.sets) {
+                waiting.get_or_insert((thread, access, place));
+                continue;
+            }
+            if let Some(spinning) = self.walk.round_without_effect(&context.graph, thread) {
+                self.walk.threads[t].state = spinning;
                 continue;
             }
             return Ok(self.add_read(thread, access, place));
+        }
+        if let Some((thread, access, place)) = waiting {
+            self.add_wait(thread, access, place);
+            return Ok(None);
         }
         Ok(Some(match self.walk.end(&self.context().graph) {
             Ending::Complete => Run::Complete,
@@ -103,32 +120,58 @@ impl<T: Threads> Explorer<T> {
 
     /// Adds a read of the last write, and notes the other consistent ones.
     fn add_read(&mut self, thread: ThreadId, access: Access, place: Place) -> Option<Run> {
+        let read = self.note_sources(thread, access, place);
+        let graph = &mut current(&mut self.contexts).graph;
+        let source = *graph.writes(place).last().expect("the initial write is always there");
+        set_source(graph, read, source, 0, &mut self.walk.sets);
+        self.walk.apply_read(graph, read);
+        self.race_of_last()
+    }
+
+    /// Nobody can go on but by a guarded read that the last write does not let through. It waits; the other writes that it could read are noted.
+    fn add_wait(&mut self, thread: ThreadId, access: Access, place: Place) {
+        let (graph, sets) = (&current(&mut self.contexts).graph, &self.walk.sets);
+        let newest = declined(graph, thread);
+        let passes = |source: &Node| {
+            sets.passes(access.guard(), extract(graph.location(place), &access, graph.written(place, *source)))
+        };
+        if graph.writes(place).iter().any(|source| newest.is_none_or(|newest| *source > newest) && passes(source)) {
+            let read = self.note_sources(thread, access, place);
+            let graph = &mut current(&mut self.contexts).graph;
+            graph.wait(read, Node::INIT);
+            self.walk.threads[thread.index()].performed += 1;
+        }
+        self.walk.threads[thread.index()].state = State::Blocked;
+    }
+
+    /// Adds a read, and notes the consistent writes that it could read other than the last.
+    fn note_sources(&mut self, thread: ThreadId, access: Access, place: Place) -> Node {
         let new = self.walk.new_node(thread, Flags::READ, place, access);
         let Context { graph, todo } = current(&mut self.contexts);
         let sets = &mut self.walk.sets;
+        let declined = declined(graph, thread);
         let read = graph.add(new);
         let last = graph.writes(place).len() - 1;
         if !is_forced(graph.location(place)) {
             for position in self.checker.floor(graph, read)..=last {
                 let source = graph.writes(place)[position];
+                if declined.is_some_and(|newest| source <= newest) {
+                    continue;
+                }
                 let seen = extract(graph.location(place), &access, graph.written(place, source));
                 for variant in (0..self.options.ways(&access, seen, sets)).rev() {
                     if position == last && variant == 0 {
                         break;
                     }
                     set_source(graph, read, source, variant, sets);
-                    // A wait that begins with a stale value is not maximal, so that nothing would ever turn it to another write.
-                    let waits = graph.node(read).flags.has(Flags::BLOCKED);
-                    if !waits && self.checker.admits(graph, read) {
+                    let refused = graph.node(read).flags.has(Flags::BLOCKED);
+                    if !refused && self.checker.admits(graph, read) {
                         todo.push(Alternative::Source { read, source, variant });
                     }
                 }
             }
         }
-        let source = graph.writes(place)[last];
-        set_source(graph, read, source, 0, sets);
-        self.walk.apply_read(graph, read);
-        self.race_of_last()
+        read
     }
 
     /// Adds a write that comes last in coherence order, and notes the other consistent positions and the reads that it may revisit.
@@ -158,9 +201,6 @@ impl<T: Threads> Explorer<T> {
             }
         }
         graph.place_write(write, last);
-        if is_doomed(graph, place) {
-            return Some(Run::Dead);
-        }
         self.walk.finish_write(graph, thread);
         self.race_of_last()
     }
@@ -202,8 +242,20 @@ impl<T: Threads> Explorer<T> {
 }
 
 /// The graph at hand and what is to be tried on it. (Not a method, so that the rest can be borrowed beside it.)
-fn current(contexts: &mut [Context]) -> &mut Context {
+pub(super) fn current(contexts: &mut [Context]) -> &mut Context {
     contexts.last_mut().expect("a run has a context")
+}
+
+/// What `thread` has waited for at the access that it is at: it reads none of the events up to this one. `None` if it has not waited.
+fn declined(graph: &Graph, thread: ThreadId) -> Option<Node> {
+    let waits = graph.thread(thread).iter().rev().take_while(|node| graph.is_wait(**node));
+    waits.map(|wait| graph.node(*wait).source.max(*wait)).max()
+}
+
+/// Would `access` have to wait if it read the last write?
+fn is_blocked(graph: &Graph, access: &Access, place: Place, sets: &WaitSets) -> bool {
+    let guard = access.guard();
+    guard != Guard::Any && !sets.passes(guard, extract(graph.location(place), access, graph.final_value(place)))
 }
 
 /// Notes the earlier reads that could read the new write, which stands nowhere in coherence order yet.

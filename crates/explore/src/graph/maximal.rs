@@ -1,7 +1,6 @@
-//! Which reads a new write may revisit, which can never go on, and which accesses race.
+//! Which reads a new write may revisit, and which accesses race.
 
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{Hidden, Value};
 
 /// May `write` revisit `read`? All that is deleted, and `read` itself, must have been added maximally: as if the program had just run
 /// on, reading and writing last, on the events before it and on those before `write`.
@@ -13,10 +12,14 @@ pub(super) fn maximal_after(graph: &Graph, read: Node, write: Node) -> bool {
             continue;
         }
         let data = graph.node(node);
+        let previous = |n: Node| n <= node || (n != write && kept(n));
         if data.place == Place::NONE {
+            // Had it not been for what it gave way to, the thread would not wait.
+            if graph.is_wait(node) && !previous(data.source) {
+                return false;
+            }
             continue;
         }
-        let previous = |n: Node| n <= node || (n != write && kept(n));
         let stands_for = if data.flags.has(Flags::READ) {
             if data.variant != 0 || !previous(data.source) {
                 return false;
@@ -24,7 +27,7 @@ pub(super) fn maximal_after(graph: &Graph, read: Node, write: Node) -> bool {
             data.source
         } else {
             let revisited = |r: &Node| *r < node && graph.node(*r).source == node;
-            if graph.reads(data.place).iter().any(revisited) {
+            if graph.reads(data.place).iter().any(revisited) || graph.waits().iter().any(revisited) {
                 return false;
             }
             node
@@ -75,24 +78,4 @@ fn races(graph: &Graph, first: Node, second: Node) -> bool {
         && (one.flags.has(Flags::WRITE) || other.flags.has(Flags::WRITE))
         && !graph.hb(first, second)
         && !graph.hb(second, first)
-}
-
-/// Does a thread wait at `place` for something that can no longer come in any graph that grows from this one?
-///
-/// While a lock is held, the only write that can follow in coherence order is its release by the owner. A thread that has read
-/// "held" and was not turned to that release when it came is never turned to anything: every later write comes after
-/// the release, in program order and reads-from, so that the read is no longer maximal. No execution is completed from here.
-pub(super) fn is_doomed(graph: &Graph, place: Place) -> bool {
-    let Some((kind, _)) = graph.location(place).as_hidden() else { return false };
-    let held = |value: Value| match kind {
-        Hidden::Mutex => value != Value::ZERO,
-        Hidden::RwLock => value == Value(u64::MAX.into()),
-        Hidden::Once => value == Value(1),
-        _ => false,
-    };
-    let last = graph.writes(place).len() - 1;
-    graph.reads(place).iter().any(|read| {
-        let data = graph.node(*read);
-        data.flags.has(Flags::BLOCKED) && held(data.value) && (graph.position_of(*read) as usize) < last
-    })
 }

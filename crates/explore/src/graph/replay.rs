@@ -52,7 +52,7 @@ impl<T: Threads> Builder<T> {
         self.walk.start();
         // The final positions of the writes, by event.
         let mut positions = vec![0];
-        for (i, step) in steps.iter().enumerate() {
+        for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.end.is_none()) {
             let number = i as u32 + 1;
             let diverged = || ExploreError::Diverged(number);
             let thread = ThreadId(step.thread);
@@ -66,6 +66,12 @@ impl<T: Threads> Builder<T> {
                     return Err(diverged());
                 }
                 set_source(&mut self.graph, node, source, step.variant, &mut self.walk.sets);
+                if self.graph.node(node).flags.has(Flags::BLOCKED) {
+                    // Recorded by a version that had such reads.
+                    self.graph.wait(node, Node::INIT);
+                    self.walk.threads[thread.index()].performed += 1;
+                    continue;
+                }
                 self.walk.apply_read(&self.graph, node);
             } else if data.flags.has(Flags::WRITE) {
                 let own = step.position.ok_or_else(diverged)?;
@@ -74,7 +80,7 @@ impl<T: Threads> Builder<T> {
                 self.graph.place_write(node, before + 1);
             }
         }
-        Ok(self.outcome())
+        self.end(steps)
     }
 
     /// Adds the next event of `thread`, leaving open what a read reads and where a write stands. `None` if it has no next event.
@@ -108,6 +114,27 @@ impl<T: Threads> Builder<T> {
         Ok(Some(node))
     }
 
+    /// The end of the execution, as the last steps say.
+    fn end(&mut self, steps: &[GraphStep]) -> Result<Outcome, ExploreError> {
+        let left = |step: &&GraphStep| step.end == Some(false);
+        for step in steps.iter().filter(left) {
+            let run = self.walk.threads.get_mut(step.thread as usize);
+            run.ok_or(ExploreError::Diverged(steps.len() as u32))?.state = State::Ended;
+        }
+        let Some(last) = steps.last().filter(|step| step.end == Some(true)) else { return Ok(self.outcome()) };
+        let by = ThreadId(last.thread);
+        let mut others: Vec<_> = (0..self.walk.threads.len() as u32).map(ThreadId).filter(|t| *t != by).collect();
+        others.retain(|thread| self.walk.threads[thread.index()].state == State::Ready);
+        for thread in others {
+            self.walk.settle(&self.graph, thread);
+        }
+        match self.walk.settle(&self.graph, by) {
+            Settled::End(Some(failure)) => Ok(Outcome::Failed { thread: by, failure }),
+            Settled::End(None) => Ok(Outcome::Finished),
+            _ => Err(ExploreError::Diverged(steps.len() as u32)),
+        }
+    }
+
     /// How the execution stands after the last step.
     fn outcome(&mut self) -> Outcome {
         for t in 0..self.walk.threads.len() {
@@ -117,10 +144,11 @@ impl<T: Threads> Builder<T> {
             }
             match self.walk.settle(&self.graph, thread) {
                 Settled::Exit => self.walk.threads[t].state = State::Done,
-                Settled::Fail(failure) => return Outcome::Failed { thread, failure },
+                Settled::End(Some(failure)) => return Outcome::Failed { thread, failure },
+                Settled::End(None) => return Outcome::Finished,
                 Settled::Access(_) => {
-                    if let Some(round) = self.walk.round_without_effect(&self.graph, thread) {
-                        self.walk.threads[t].state = State::Spinning(round);
+                    if let Some(spinning) = self.walk.round_without_effect(&self.graph, thread) {
+                        self.walk.threads[t].state = spinning;
                     }
                 }
                 Settled::Endless => {}

@@ -10,7 +10,7 @@ use fencepost_trace::{
 
 use super::cells::extract;
 
-/// All events in an order that extends program order and reads-from, both halves of an RMW together. Of the possible next
+/// All events but waits in an order that extends program order and reads-from, both halves of an RMW together. Of the possible next
 /// ones, the one that was added first comes first.
 pub(super) fn linearise(graph: &Graph) -> Vec<Node> {
     let mut order = Vec::with_capacity(graph.len() - 1);
@@ -33,6 +33,7 @@ pub(super) fn linearise(graph: &Graph) -> Vec<Node> {
             order.push(write);
         }
     }
+    order.retain(|node| !graph.is_wait(*node));
     order
 }
 
@@ -47,9 +48,24 @@ pub fn steps_of(graph: &Graph) -> Vec<GraphStep> {
         let data = graph.node(*node);
         let reads = data.flags.has(Flags::READ).then(|| numbers[data.source.index()]);
         let position = data.flags.has(Flags::WRITE).then_some(data.position);
-        GraphStep { thread: data.thread.0, reads, variant: data.variant, position }
+        GraphStep { thread: data.thread.0, reads, variant: data.variant, position, end: None }
     };
     order.iter().map(step).collect()
+}
+
+/// The same for a graph in which a thread has ended the process, and `others` could have.
+pub fn steps_to_end(graph: &Graph, by: ThreadId, others: &[ThreadId]) -> Vec<GraphStep> {
+    let mut steps = steps_of(graph);
+    let end = |thread: &ThreadId, end: bool| GraphStep {
+        thread: thread.0,
+        reads: None,
+        variant: 0,
+        position: None,
+        end: Some(end),
+    };
+    steps.extend(others.iter().map(|other| end(other, false)));
+    steps.push(end(&by, true));
+    steps
 }
 
 /// The graph as a trace, in an order that extends program order and reads-from.
@@ -119,7 +135,8 @@ fn trace_clock(graph: &Graph, node: Node) -> Vec<u32> {
         .map(|t| {
             let events = graph.thread(ThreadId(t as u32));
             let seen = clock.get(t).copied().unwrap_or(0) as usize;
-            events[..seen].iter().filter(|n| joined_write(graph, **n).is_none()).count() as u32
+            let told = |n: &&Node| joined_write(graph, **n).is_none() && !graph.is_wait(**n);
+            events[..seen].iter().filter(told).count() as u32
         })
         .collect();
     while counts.last() == Some(&0) {

@@ -31,6 +31,15 @@ impl Stuck {
     }
 }
 
+/// How a thread has ended the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// Why; `None` if that is how the program was meant to end.
+    pub failure: Option<Failure>,
+}
+
 /// Who is told of what exploration meets. The program's threads stand where the execution left them.
 pub trait Visitor<T> {
     /// A complete execution.
@@ -41,6 +50,16 @@ pub trait Visitor<T> {
 
     /// The program failed in this execution.
     fn failed(&mut self, program: &T, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow;
+
+    /// The process has ended like this, and the thread that ended it ran last. `others` could have ended it first in the same graph, in an execution of its own for each
+    /// of them, and stand before that here.
+    fn ended(&mut self, program: &T, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+        let _ = others;
+        match end.failure {
+            Some(failure) => self.failed(program, graph, end.thread, failure),
+            None => self.execution(program, graph),
+        }
+    }
 
     /// Two accesses race (C/C++20 only).
     fn race(&mut self, program: &T, graph: &Graph, first: Node, second: Node) -> Flow;

@@ -2,7 +2,8 @@
 
 use super::error::ExploreError;
 use super::event::{ReadEffect, read_effect, store_flags};
-use super::visitor::Stuck;
+use super::rounds;
+use super::visitor::{End, Stuck};
 use fencepost_engine::{Lowering, Stage, Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
 use fencepost_trace::{Access, Failure, Op, Reply, StoreOrder, ThreadId, Value};
@@ -13,11 +14,16 @@ pub(super) enum State {
     /// Not created (yet).
     Absent,
     Ready,
-    /// Waits at a read that its guard does not let through.
+    /// Waits at a guarded access, and nothing that it could read is left.
     Blocked,
-    /// Goes around a loop without effect; its last round starts with the event at this index.
-    Spinning(u32),
+    /// Goes around a loop without effect; its last round starts with the event at this index, and contains writes or not.
+    Spinning {
+        round: u32,
+        writes: bool,
+    },
     Done,
+    /// Has ended the process.
+    Ended,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +33,7 @@ pub(super) struct ThreadRun {
     /// How many threads it has created.
     spawned: u32,
     /// How many of its events have been performed.
-    performed: u32,
+    pub(super) performed: u32,
     /// The writing half of an RMW whose reading half is done.
     pub(super) half: Option<Half>,
 }
@@ -50,7 +56,7 @@ impl Half {
 pub(super) enum Settled {
     Access(Access),
     Exit,
-    Fail(Failure),
+    End(Option<Failure>),
     Endless,
 }
 
@@ -71,6 +77,10 @@ pub(super) struct Walk<T> {
     hardware: bool,
     /// How often a thread may yield before it must do something.
     patience: usize,
+    /// The threads that have ended the process. Each of them may be the one that does.
+    pub(super) ends: Vec<End>,
+    /// The thread that ran last.
+    pub(super) last: ThreadId,
 }
 
 impl<T: Threads> Walk<T> {
@@ -83,6 +93,8 @@ impl<T: Threads> Walk<T> {
             initial_threads: 0,
             hardware,
             patience,
+            ends: Vec::new(),
+            last: ThreadId(0),
         }
     }
 
@@ -90,6 +102,7 @@ impl<T: Threads> Walk<T> {
     pub(super) fn start(&mut self) {
         self.initial_threads = self.program.start();
         self.threads.clear();
+        self.ends.clear();
         for t in 0..self.initial_threads {
             self.add_thread(ThreadId(t), false, State::Ready);
         }
@@ -112,6 +125,7 @@ impl<T: Threads> Walk<T> {
                         let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
                         self.program.set_clock(thread, clock);
                     }
+                    self.last = thread;
                     let op = self.program.resume(thread, reply);
                     let run = &mut self.threads[thread.index()];
                     let (names, initial) = (&mut self.names, self.initial_threads);
@@ -122,7 +136,8 @@ impl<T: Threads> Walk<T> {
                 }
                 Stage::Yield => self.threads[thread.index()].lowering.performed(Reply::NONE),
                 Stage::Exit => return Settled::Exit,
-                Stage::Fail(failure) => return Settled::Fail(failure),
+                Stage::Fail(failure) => return Settled::End(Some(failure)),
+                Stage::Quit => return Settled::End(None),
             }
         }
         Settled::Endless
@@ -146,6 +161,8 @@ impl<T: Threads> Walk<T> {
         }
         if data.flags.has(Flags::READ) {
             self.apply_read(graph, node);
+        } else if graph.is_wait(node) {
+            self.threads[t].performed += 1;
         } else {
             self.finish_write(graph, thread);
         }
@@ -158,7 +175,7 @@ impl<T: Threads> Walk<T> {
         let run = &mut self.threads[data.thread.index()];
         run.performed += 1;
         match read_effect(graph.location(data.place), &data.access, data.value, data.variant, &mut self.sets) {
-            ReadEffect::Blocked => run.state = State::Blocked,
+            ReadEffect::Blocked => unreachable!("internal error: a read that its guard does not let through"),
             ReadEffect::Load { reply, .. } => run.lowering.performed(reply),
             ReadEffect::Rmw { order, written, reply, weaves } => {
                 run.half = Some(Half { order, written, reply, access: data.access, weaves });
@@ -183,18 +200,24 @@ impl<T: Threads> Walk<T> {
         }
     }
 
-    /// If the thread stands where it stood before, with the same local state and nothing written since: the
-    /// index of the event with which that round began.
-    pub(super) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<u32> {
+    /// If the thread stands where it stood before, with the same local state and without having had an effect since: it waits.
+    pub(super) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<State> {
         let label = self.program.label(thread);
         let events = graph.thread(thread);
         let mut digest = None;
+        let mut writes = 0;
         for (i, node) in events.iter().enumerate().rev() {
             let data = graph.node(*node);
             if data.flags.has(Flags::WRITE) {
-                return None;
+                writes += 1;
+                if writes > rounds::MOST_WRITES {
+                    return None;
+                }
             }
-            if data.label == label && data.flags.has(Flags::READ) {
+            if data.label == label
+                && data.flags.has(Flags::READ)
+                && (writes == 0 || rounds::is_without_effect(graph, thread, i))
+            {
                 let now = match digest {
                     Some(now) => now,
                     None => {
@@ -204,11 +227,20 @@ impl<T: Threads> Walk<T> {
                     }
                 };
                 if now == data.digest {
-                    return Some(i as u32);
+                    return Some(State::Spinning { round: i as u32, writes: writes > 0 });
                 }
             }
         }
         None
+    }
+
+    /// Does a thread that was found to wait still do so, now that the graph has grown?
+    pub(super) fn still_spins(&self, graph: &Graph, thread: ThreadId) -> bool {
+        match self.threads[thread.index()].state {
+            State::Spinning { round, writes: true } => rounds::is_without_effect(graph, thread, round as usize),
+            State::Spinning { .. } => true,
+            _ => false,
+        }
     }
 
     /// The thread's local state, and how far it has come with its operation: one may read more than once.
@@ -225,26 +257,17 @@ impl<T: Threads> Walk<T> {
 
     /// Nobody can go on.
     pub(super) fn end(&self, graph: &Graph) -> Ending {
-        let waits = |run: &ThreadRun| !matches!(run.state, State::Done | State::Absent);
-        if !self.threads.iter().any(waits) {
-            return Ending::Complete;
-        }
+        let waits = |run: &ThreadRun| !matches!(run.state, State::Done | State::Absent | State::Ended);
         let mut stuck = Vec::new();
         let mut spins = false;
         for (t, run) in self.threads.iter().enumerate().filter(|(_, run)| waits(run)) {
             let thread = ThreadId(t as u32);
-            let events = graph.thread(thread);
-            let latest = |node: &Node| {
-                let data = graph.node(*node);
-                !data.flags.has(Flags::READ) || graph.position_of(*node) as usize + 1 == graph.writes(data.place).len()
-            };
             let hopeless = match run.state {
-                State::Blocked => events.last().is_none_or(latest),
-                State::Spinning(round) => {
+                State::Spinning { round, .. } => {
                     spins = true;
-                    events[round as usize..].iter().all(latest)
+                    rounds::repeats(graph, thread, round as usize)
                 }
-                // It joins a thread that is among the stuck ones itself.
+                // The last write does not let it through, or it joins a thread that is among the stuck ones itself.
                 _ => true,
             };
             if !hopeless {
@@ -252,7 +275,34 @@ impl<T: Threads> Walk<T> {
             }
             stuck.push(thread);
         }
+        // Who waits when the process ends does not wait for ever.
+        if stuck.is_empty() || !self.ends.is_empty() {
+            return Ending::Complete;
+        }
         Ending::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+    }
+
+    /// Thread `thread` ends the process here.
+    pub(super) fn end_by(&mut self, thread: ThreadId, failure: Option<Failure>) {
+        self.threads[thread.index()].state = State::Ended;
+        self.ends.push(End { thread, failure });
+    }
+
+    /// Lets all threads that did not end the process run on to their next access, and then the one that did.
+    pub(super) fn end_again(&mut self, graph: &Graph, ends: &[End], by: &End) -> Result<(), ExploreError> {
+        for t in 0..self.threads.len() {
+            let thread = ThreadId(t as u32);
+            if self.threads[t].state == State::Ready && !ends.iter().any(|end| end.thread == thread) {
+                self.settle(graph, thread);
+            }
+        }
+        match self.settle(graph, by.thread) {
+            Settled::End(failure) if failure == by.failure => {
+                self.end_by(by.thread, failure);
+                Ok(())
+            }
+            _ => Err(ExploreError::Nondeterministic(by.thread)),
+        }
     }
 
     /// Says that the half-done RMW of `thread` is done.

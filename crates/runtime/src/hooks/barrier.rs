@@ -1,9 +1,9 @@
 //! Barriers.
 
 use super::{at_work, hook};
-use crate::control;
 use crate::global::active;
 use crate::real::real;
+use crate::{control, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Hidden, Location, Op, StoreOrder, Value};
 use libc::{c_int, c_uint};
@@ -14,9 +14,12 @@ const PARTIES: usize = 8;
 hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_uint) -> c_int {
     let result = real!(pthread_barrier_init(barrier, attributes, parties): fn(usize, usize, c_uint) -> c_int);
     if active() && result == 0 {
-        // There may have been another one at this address.
+        // There may have been another one at this address, in the middle of a generation: its arrivals do not count for this one.
         let at = Location::hidden(Hidden::Barrier, barrier as u64);
-        let store = Access::Store { at, order: StoreOrder::Relaxed, value: Value::ZERO };
+        let me = fibers::me();
+        me.barriers += 1;
+        let name = u64::from(fibers::current().0 + 1) << 48 | u64::from(me.barriers) << 32;
+        let store = Access::Store { at, order: StoreOrder::Relaxed, value: Value(name.into()) };
         at_work(|| control::perform(Op::Access(store)));
     }
     result

@@ -105,7 +105,7 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
         }
         libc::SYS_exit_group => {
             fibers::me().pc = global::caller();
-            ending::finish(Verdict::Exit(a as c_int))
+            ending::end_process(Verdict::Exit(a as c_int))
         }
         _ => {
             if crate::hooks::beyond::leaves_something(number) {

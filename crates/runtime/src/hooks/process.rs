@@ -126,21 +126,21 @@ hook! { fn quick_exit(status: c_int) {
         return real!(quick_exit(status): fn(c_int));
     }
     fibers::me().pc = global::caller();
-    ending::finish(Verdict::Exit(status))
+    ending::end_process(Verdict::Exit(status))
 } }
 
 hook! { fn _exit(status: c_int) {
     if !active() {
         return real!(_exit(status): fn(c_int));
     }
-    ending::finish(Verdict::Exit(status))
+    ending::end_process(Verdict::Exit(status))
 } }
 
 hook! { fn _Exit(status: c_int) {
     if !active() {
         return real!(_Exit(status): fn(c_int));
     }
-    ending::finish(Verdict::Exit(status))
+    ending::end_process(Verdict::Exit(status))
 } }
 
 hook! { fn abort() {
