@@ -52,20 +52,12 @@ fn is_read_by_others(graph: &Graph, thread: ThreadId, write: Node) -> bool {
     reads.iter().any(|read| graph.node(*read).source == write && graph.node(*read).thread != thread)
 }
 
-/// Would the thread, going around once more, read the same again? It would read what is last now.
-pub(super) fn repeats(graph: &Graph, thread: ThreadId, round: usize) -> bool {
-    let events = &graph.thread(thread)[round..];
-    let writes_there = |read: Node| {
-        let place = graph.node(read).place;
-        events.iter().any(|node| graph.node(*node).flags.has(Flags::WRITE) && graph.node(*node).place == place)
-    };
-    events.iter().copied().filter(|node| graph.node(*node).flags.has(Flags::READ)).all(|read| {
-        let data = graph.node(read);
-        is_latest(graph, read) || writes_there(read) && graph.final_value(data.place) == data.value
+/// Would the thread, going around once more, read the same again? It would read what is last now, and what `is_in_a_round` of a thread that waits like this
+/// one, this one among them, leaves everything as it was.
+pub(super) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_round: impl Fn(Node) -> bool) -> bool {
+    let reads = graph.thread(thread)[round..].iter().filter(|node| graph.node(**node).flags.has(Flags::READ));
+    reads.into_iter().all(|read| {
+        let later = &graph.writes(graph.node(*read).place)[graph.position_of(*read) as usize + 1..];
+        later.iter().all(|write| is_in_a_round(*write))
     })
-}
-
-/// Does `read` read the last write?
-pub(super) fn is_latest(graph: &Graph, read: Node) -> bool {
-    graph.position_of(read) as usize + 1 == graph.writes(graph.node(read).place).len()
 }

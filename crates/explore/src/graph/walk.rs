@@ -265,7 +265,7 @@ impl<T: Threads> Walk<T> {
             let hopeless = match run.state {
                 State::Spinning { round, .. } => {
                     spins = true;
-                    rounds::repeats(graph, thread, round as usize)
+                    rounds::repeats(graph, thread, round as usize, |node| self.is_in_a_round(graph, node))
                 }
                 // The last write does not let it through, or it joins a thread that is among the stuck ones itself.
                 _ => true,
@@ -280,6 +280,15 @@ impl<T: Threads> Walk<T> {
             return Ending::Complete;
         }
         Ending::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+    }
+
+    /// Does an event belong to the last round of a thread that waits in a loop?
+    fn is_in_a_round(&self, graph: &Graph, node: Node) -> bool {
+        let data = graph.node(node);
+        match self.threads[data.thread.index()].state {
+            State::Spinning { round, .. } => data.index >= round,
+            _ => false,
+        }
     }
 
     /// Thread `thread` ends the process here.

@@ -165,6 +165,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
 /// Once, before the program's memory is copied.
 pub fn prepare() {
     process::prepare();
+    panics::prepare();
     files::prepare();
     kernel::prepare();
     strings::prepare();

@@ -63,6 +63,17 @@ extern "C-unwind" fn note(context: *mut c_void, _: *mut c_void) -> c_int {
     GO_ON
 }
 
+/// Once, before the program's memory is copied: the unwinder initialises itself when it is first used, and which thread of the program that would be is
+/// nobody's business.
+pub fn prepare() {
+    // SAFETY: this is called from `main`'s start, whose frames can be unwound.
+    unsafe { _Unwind_Backtrace(pass_by, std::ptr::null_mut()) };
+}
+
+extern "C-unwind" fn pass_by(_: *mut c_void, _: *mut c_void) -> c_int {
+    0
+}
+
 unsafe extern "C-unwind" {
     fn _Unwind_Backtrace(see: extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
