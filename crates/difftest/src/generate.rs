@@ -29,7 +29,7 @@ pub struct Recipe {
 impl Recipe {
     /// Everything that the language has.
     pub fn new(language: Language) -> Recipe {
-        Recipe { language, features: Feature::ALL.to_vec(), threads: 4, statements: 10 }
+        Recipe { language, features: Feature::ALL.to_vec(), threads: 4, statements: 8 }
     }
 }
 
@@ -134,7 +134,7 @@ impl Generator {
                 self.chosen.push(usual);
             }
         }
-        self.threads = 2 + self.below(recipe.threads - 1);
+        self.threads = self.pick(&[2, 2, 3, 3, 4]).min(recipe.threads);
         self.variables = 1 + self.below(3);
         let sizes = [4, 4, 4, 1, 2, 8];
         let variables = (0..self.variables)

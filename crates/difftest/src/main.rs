@@ -39,7 +39,7 @@ struct Args {
     #[arg(long, default_value_t = 4)]
     threads: usize,
     /// The greatest number of statements.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 8)]
     statements: usize,
     /// On how many cores.
     #[arg(long)]
@@ -51,7 +51,7 @@ struct Args {
     #[arg(long)]
     thorough: bool,
     /// Executions of the reference, at most.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 5_000)]
     enumerations: u64,
     /// The reference leaves nothing out.
     #[arg(long)]

@@ -28,7 +28,7 @@ impl Default for Effort {
         Effort {
             executions: 20_000,
             thorough: false,
-            enumerations: 20_000,
+            enumerations: 5_000,
             sleep_sets: true,
             time: Duration::from_secs(10),
         }
