@@ -4,6 +4,7 @@ pub mod compare;
 pub mod generate;
 pub mod program;
 pub mod run;
+pub mod scripts;
 pub mod shrink;
 pub mod truths;
 pub mod units;

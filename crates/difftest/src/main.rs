@@ -77,6 +77,7 @@ fn language(text: &str) -> Result<Language, String> {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    fencepost_difftest::units::prepare_environment();
     let start = Instant::now();
     let recipes: Vec<Recipe> = args.language.iter().map(|language| recipe(&args, *language)).collect();
     let programs = args.programs.unwrap_or(if args.minutes.is_some() { u64::MAX / 4 } else { 1_000 });

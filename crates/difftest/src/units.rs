@@ -30,3 +30,11 @@ impl Unit {
         Ok(Unit { executable, runtime: runtime.join(RUNTIME) })
     }
 }
+
+/// Tells the compilers what the programs need. Before there are other threads.
+pub fn prepare_environment() {
+    let mut flags = std::env::var_os("CXXFLAGS").unwrap_or_default();
+    flags.push(" -std=c++20");
+    // SAFETY: nobody else reads or writes the environment now, as the caller promises.
+    unsafe { std::env::set_var("CXXFLAGS", flags) };
+}

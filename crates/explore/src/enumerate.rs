@@ -53,7 +53,7 @@ fn enumerate_on<M: Machine, T: Threads>(
     mut visit: impl FnMut(&T, &Executed) -> Flow,
 ) -> Enumerated {
     let mut execution = Execution::new(machine);
-    let mut tree = Tree::new(M::MODEL, true);
+    let mut tree = Tree::new(M::MODEL);
     let mut executions = 0;
     loop {
         if executions == max_executions {
@@ -144,12 +144,13 @@ enum Branch {
 /// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each execution
 /// [`restart`](Tree::restart), after it [`advance`](Tree::advance).
 ///
-/// A loop that waits would have no end here. So a thread that comes back to the same yield, and has written nothing but hidden locations (locks) in between,
+/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes back to the same yield, and has written nothing but hidden locations (locks) in between,
 /// waits there until somebody else has written. That loses no outcome: what its next round could read, the one before could have read as well,
 /// and the execution in which it did is in the tree, too. If only such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
 pub struct Tree {
     model: Model,
     sleep_sets: bool,
+    waiting: bool,
     path: Vec<Branch>,
     depth: usize,
     sleeping: Vec<Sleeper>,
@@ -171,9 +172,28 @@ struct Round {
 }
 
 impl Tree {
-    /// The tree of the machine of `model`. Without sleep sets, nothing is left out.
-    pub fn new(model: Model, sleep_sets: bool) -> Tree {
-        Tree { model, sleep_sets, path: Vec::new(), depth: 0, sleeping: Vec::new(), rounds: Vec::new(), livelock: None }
+    /// The tree of the machine of `model`.
+    pub fn new(model: Model) -> Tree {
+        Tree {
+            model,
+            sleep_sets: true,
+            waiting: false,
+            path: Vec::new(),
+            depth: 0,
+            sleeping: Vec::new(),
+            rounds: Vec::new(),
+            livelock: None,
+        }
+    }
+
+    /// The same, and nothing is left out that differs from others only in the order of steps that commute.
+    pub fn without_sleep_sets(self) -> Tree {
+        Tree { sleep_sets: false, ..self }
+    }
+
+    /// The same, and loops that wait come to an end.
+    pub fn with_waiting(self) -> Tree {
+        Tree { waiting: true, ..self }
     }
 
     /// Back to the root: a new execution.
@@ -233,6 +253,9 @@ impl Tree {
     /// Is this a thread that would go around a loop once more, although nothing has changed?
     fn waits(&self, actor: &Actor, pending: &dyn Fn(&Actor) -> Pending) -> bool {
         let Actor::Thread(thread) = actor else { return false };
+        if !self.waiting {
+            return false;
+        }
         let Some(round) = self.rounds.get(thread.index()) else { return false };
         let next = pending(actor);
         matches!(next.what, What::Yield) && round.last == Some(next.label) && !round.wrote && !round.changed

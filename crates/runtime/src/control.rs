@@ -162,7 +162,10 @@ pub fn begin(answers: Answers, max_steps: u64) {
     };
     match (&mut control.strategy, answers) {
         (Strategy::Tree(tree), Answers::Tree { .. }) => tree.restart(),
-        (strategy, Answers::Tree { sleep_sets }) => *strategy = Strategy::Tree(Tree::new(control.model, sleep_sets)),
+        (strategy, Answers::Tree { sleep_sets }) => {
+            let tree = Tree::new(control.model).with_waiting();
+            *strategy = Strategy::Tree(if sleep_sets { tree } else { tree.without_sleep_sets() });
+        }
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
         (strategy, Answers::Course(course)) => *strategy = Strategy::Course(course),

@@ -1,6 +1,8 @@
 //! Programs as text.
 
 mod c;
+mod cxx;
+mod rust;
 
 use crate::program::{Language, Program, Stmt};
 
@@ -8,7 +10,8 @@ use crate::program::{Language, Program, Stmt};
 pub fn unit(language: Language, programs: &[Program]) -> String {
     match language {
         Language::C => c::unit(programs),
-        Language::Cxx | Language::Rust => unimplemented!("written in C only"),
+        Language::Cxx => cxx::unit(programs),
+        Language::Rust => rust::unit(programs),
     }
 }
 
