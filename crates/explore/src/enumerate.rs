@@ -67,7 +67,7 @@ fn enumerate_on<M: Machine, T: Threads>(
                 return Enumerated { executions, complete: false };
             }
         }
-        if !tree.next() {
+        if !tree.advance() {
             return Enumerated { executions, complete: true };
         }
     }
@@ -142,22 +142,72 @@ enum Branch {
     Actor { now: Sleeper, tried: Vec<Sleeper>, sleeping: Vec<Sleeper>, untried: Vec<Sleeper> },
 }
 
-/// The path from the root of the tree of choices to the leaf at hand.
-struct Tree {
+/// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each execution
+/// [`restart`](Tree::restart), after it [`advance`](Tree::advance).
+///
+/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes back to the same yield, and has written nothing but hidden locations (locks) in between,
+/// waits there until somebody else has written. That loses no outcome: what its next round could read, the one before could have read as well,
+/// and the execution in which it did is in the tree, too. If only such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
+pub struct Tree {
     model: Model,
+    sleep_sets: bool,
+    waiting: bool,
     path: Vec<Branch>,
     depth: usize,
     sleeping: Vec<Sleeper>,
+    rounds: Vec<Round>,
+    livelock: Option<Vec<ThreadId>>,
+}
+
+/// Where a thread is in a loop that waits.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    /// The program point of its last yield.
+    last: Option<u32>,
+    /// Has it written since?
+    wrote: bool,
+    /// Could it have read something else since?
+    stale: bool,
+    /// Has anybody else written since?
+    changed: bool,
 }
 
 impl Tree {
-    fn new(model: Model) -> Tree {
-        Tree { model, path: Vec::new(), depth: 0, sleeping: Vec::new() }
+    /// The tree of the machine of `model`.
+    pub fn new(model: Model) -> Tree {
+        Tree {
+            model,
+            sleep_sets: true,
+            waiting: false,
+            path: Vec::new(),
+            depth: 0,
+            sleeping: Vec::new(),
+            rounds: Vec::new(),
+            livelock: None,
+        }
     }
 
-    fn restart(&mut self) {
+    /// The same, and nothing is left out that differs from others only in the order of steps that commute.
+    pub fn without_sleep_sets(self) -> Tree {
+        Tree { sleep_sets: false, ..self }
+    }
+
+    /// The same, and loops that wait come to an end.
+    pub fn with_waiting(self) -> Tree {
+        Tree { waiting: true, ..self }
+    }
+
+    /// Back to the root: a new execution.
+    pub fn restart(&mut self) {
         self.depth = 0;
         self.sleeping.clear();
+        self.rounds.clear();
+        self.livelock = None;
+    }
+
+    /// If the execution was abandoned because the threads that are left go around loops for ever: these threads.
+    pub fn livelock(&self) -> Option<&[ThreadId]> {
+        self.livelock.as_deref()
     }
 
     fn value(&mut self, ways: u32) -> u32 {
@@ -167,13 +217,13 @@ impl Tree {
         let Branch::Value { answer, ways: known } = self.path[self.depth] else {
             unreachable!("internal error: the same choices led to another choice");
         };
-        debug_assert_eq!(known, ways, "internal error: the same choices led to another choice");
+        assert_eq!(known, ways, "internal error: the same choices led to another choice");
         self.depth += 1;
         answer
     }
 
     /// On to the next leaf; false if this was the last.
-    fn next(&mut self) -> bool {
+    pub fn advance(&mut self) -> bool {
         // What lies beyond the point where an execution was abandoned was never there.
         self.path.truncate(self.depth);
         while let Some(branch) = self.path.last_mut() {
@@ -193,17 +243,69 @@ impl Tree {
         }
         false
     }
+
+    fn round(&mut self, thread: ThreadId) -> &mut Round {
+        if self.rounds.len() <= thread.index() {
+            self.rounds.resize(thread.index() + 1, Round::default());
+        }
+        &mut self.rounds[thread.index()]
+    }
+
+    /// Is this a thread that would go around a loop once more, although nothing has changed?
+    fn waits(&self, actor: &Actor, pending: &dyn Fn(&Actor) -> Pending) -> bool {
+        let Actor::Thread(thread) = actor else { return false };
+        if !self.waiting {
+            return false;
+        }
+        let Some(round) = self.rounds.get(thread.index()) else { return false };
+        let next = pending(actor);
+        matches!(next.what, What::Yield) && round.last == Some(next.label) && !round.wrote && !round.changed
+    }
+
+    /// The actor takes its step.
+    fn takes(&mut self, actor: &Actor, next: &Pending) {
+        let (thread, writes) = match (actor, next.what) {
+            (Actor::Thread(thread), What::Yield) => {
+                let round = Round { last: Some(next.label), ..Round::default() };
+                *self.round(*thread) = round;
+                return;
+            }
+            (Actor::Thread(thread), What::Access(access)) => {
+                let writes = !matches!(access, Access::Load { .. } | Access::Fence { .. });
+                let hidden = access.location().is_some_and(|at| at.as_hidden().is_some());
+                self.round(*thread).wrote |= writes && !hidden;
+                (*thread, writes)
+            }
+            (Actor::Thread(thread), What::Commit(_)) => (*thread, true),
+            (Actor::Buffer(commit), _) => (commit.thread, true),
+        };
+        if writes {
+            let others = self.rounds.iter_mut().enumerate().filter(|(t, _)| *t != thread.index());
+            others.for_each(|(_, round)| round.changed = true);
+        }
+    }
 }
 
 impl Strategy for Tree {
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
-        if let Some(own_affair) = actors.iter().position(|actor| pending(actor).local) {
+        if self.sleep_sets
+            && let Some(own_affair) = actors.iter().position(|actor| pending(actor).local)
+        {
+            self.takes(&actors[own_affair], &pending(&actors[own_affair]));
             return Some(own_affair);
         }
         if self.depth == self.path.len() {
             let touch = |actor: &Actor| (*actor, Touch::of(self.model, &pending(actor).what));
             let awake = |actor: &&Actor| !self.sleeping.iter().any(|(sleeper, _)| sleeper == *actor);
-            let mut untried: Vec<Sleeper> = actors.iter().filter(awake).map(touch).collect();
+            let moving: Vec<&Actor> = actors.iter().filter(|actor| !self.waits(actor, pending)).collect();
+            if moving.is_empty() {
+                let threads: Vec<ThreadId> = actors.iter().filter_map(thread_of).collect();
+                if threads.iter().all(|thread| !self.rounds[thread.index()].stale) {
+                    self.livelock = Some(threads);
+                }
+                return None;
+            }
+            let mut untried: Vec<Sleeper> = moving.into_iter().filter(awake).map(touch).collect();
             if untried.is_empty() {
                 return None;
             }
@@ -215,17 +317,29 @@ impl Strategy for Tree {
         };
         self.depth += 1;
         self.sleeping.clear();
-        let still = sleeping.iter().chain(tried).filter(|sleeper| sleeper.1.commutes_with(&now.1));
-        self.sleeping.extend(still);
+        if self.sleep_sets {
+            let still = sleeping.iter().chain(tried).filter(|sleeper| sleeper.1.commutes_with(&now.1));
+            self.sleeping.extend(still);
+        }
         let index = actors.iter().position(|actor| *actor == now.0);
-        Some(index.expect("internal error: the same choices led to other actors"))
+        let index = index.expect("internal error: the same choices led to other actors");
+        self.takes(&actors[index], &pending(&actors[index]));
+        Some(index)
     }
 
-    fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
+    fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize {
+        self.round(thread).stale = true;
         self.value(sources.len() as u32) as usize
     }
 
     fn variant(&mut self, _: ThreadId, ways: u32) -> u32 {
         self.value(ways)
+    }
+}
+
+fn thread_of(actor: &Actor) -> Option<ThreadId> {
+    match actor {
+        Actor::Thread(thread) => Some(*thread),
+        Actor::Buffer(_) => None,
     }
 }

@@ -76,7 +76,7 @@ pub enum Record {
         /// What was observed.
         outcome: Observations,
     },
-    /// The outcomes of atomic operations have been collected.
+    /// The outcomes of atomic operations have been collected, or every choice of the machine was tried.
     Collected {
         /// How many executions it took.
         executions: u64,

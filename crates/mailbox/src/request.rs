@@ -127,6 +127,12 @@ pub enum Answers {
     /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
     /// greatest number of executions.
     Atomic,
+    /// Every choice of the model's machine, one execution after the other: slow, and simple. `count` is then the greatest number of executions,
+    /// those that were abandoned included.
+    Enumerate {
+        /// Leave out executions that differ from others only in the order of steps that commute?
+        sleep_sets: bool,
+    },
     /// A list, the same for every execution.
     Follow {
         /// The answers.

@@ -139,7 +139,7 @@ pub struct Results {
     pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
-    /// Of a collection of outcomes: those of atomic operations.
+    /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions that took, and why there may be others.
     pub collected: Option<Collected>,
     /// How long it took.
     pub seconds: f64,
@@ -277,7 +277,11 @@ fn fresh_digest(campaign: &Campaign, library: &Library, execution: u64, digest: 
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
     // An exploration shares its work out by itself.
-    let jobs = if let Answers::Explore { .. } = campaign.request.answers { 1 } else { campaign.jobs };
+    let jobs = if let Answers::Explore { .. } | Answers::Enumerate { .. } = campaign.request.answers {
+        1
+    } else {
+        campaign.jobs
+    };
     let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
@@ -405,7 +409,9 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 if campaign.request.stop_at_first {
                     break;
                 }
-                if let Answers::Explore { .. } | Answers::Graph { .. } | Answers::Atomic = campaign.request.answers {
+                if let Answers::Explore { .. } | Answers::Graph { .. } | Answers::Atomic | Answers::Enumerate { .. } =
+                    campaign.request.answers
+                {
                     // What it had explored is lost with it; what it had found is not.
                     break;
                 }

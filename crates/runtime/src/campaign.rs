@@ -6,8 +6,8 @@
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, context, control, debugger, details, exact, explore, fibers, hooks, hunt, modules, real,
-    restart, results, shadow, snapshot, spec, sys,
+    atomically, clock, context, control, debugger, details, enumerate, exact, explore, fibers, hooks, hunt, modules,
+    real, restart, results, shadow, snapshot, spec, sys,
 };
 use fencepost_engine::Sampler;
 use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
@@ -201,6 +201,13 @@ extern "C" fn run() -> ! {
         results::set_state(state::DONE);
         sys::exit(0)
     }
+    if let Answers::Enumerate { .. } = request.answers {
+        enumerate::run(&request, |execution| {
+            in_place(execution, &request);
+        });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
     for execution in request.first..request.first + request.count {
         results::begin(execution);
         restart::begin(execution);
@@ -225,6 +232,7 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
+        Answers::Enumerate { sleep_sets } => control::Answers::Tree { sleep_sets: *sleep_sets },
         Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.

@@ -8,6 +8,7 @@ use crate::{
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
+use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
 use fencepost_trace::{
@@ -45,6 +46,7 @@ enum Strategy {
     Biased(Biased<'static>),
     Exact(InOrder<'static>),
     Atomic(Atomic),
+    Tree(Tree),
 }
 
 /// Who shall answer the choices of an execution.
@@ -56,6 +58,10 @@ pub enum Answers {
     Follow(&'static [u32]),
     /// Whole operations of the program, one after the other.
     Atomic,
+    /// Every choice, one after the other: the leaf of the tree that is due.
+    Tree {
+        sleep_sets: bool,
+    },
     /// A strategy that hunts for a cycle.
     Course(OnCourse<'static>),
     Biased(Biased<'static>),
@@ -155,6 +161,11 @@ pub fn begin(answers: Answers, max_steps: u64) {
         _ => None,
     };
     match (&mut control.strategy, answers) {
+        (Strategy::Tree(tree), Answers::Tree { .. }) => tree.restart(),
+        (strategy, Answers::Tree { sleep_sets }) => {
+            let tree = Tree::new(control.model).with_waiting();
+            *strategy = Strategy::Tree(if sleep_sets { tree } else { tree.without_sleep_sets() });
+        }
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
         (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
         (strategy, Answers::Course(course)) => *strategy = Strategy::Course(course),
@@ -178,6 +189,19 @@ pub fn begin(answers: Answers, max_steps: u64) {
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
     tick();
+}
+
+/// Is every choice tried?
+pub fn is_enumerating() -> bool {
+    matches!(control().strategy, Strategy::Tree(_))
+}
+
+/// On to the next leaf of the tree of choices; `false` if there is none.
+pub fn next_leaf() -> bool {
+    match &mut control().strategy {
+        Strategy::Tree(tree) => tree.advance(),
+        _ => ending::internal("there is no tree of choices"),
+    }
 }
 
 /// A new execution that is explored.
@@ -271,7 +295,7 @@ fn watch_for_changes() {
     control.quiet.0 += 1;
     if control.quiet.0 > stall::QUIET {
         let changes = each!(&control.engine, e => e.change_count());
-        if changes == control.quiet.1 && !atomically::is_on() {
+        if changes == control.quiet.1 && !atomically::is_on() && !is_enumerating() {
             stall::begin();
         }
         control.quiet = (0, changes);
@@ -420,16 +444,18 @@ fn next() -> Next {
             Strategy::Biased(biased) => e.advance(biased, initial),
             Strategy::Exact(exact) => e.advance(exact, initial),
             Strategy::Atomic(atomic) => e.advance(atomic, initial),
+            Strategy::Tree(tree) => e.advance(tree, initial),
         });
         match next {
             Next::End(Outcome::Deadlock { .. }) => {}
-            Next::End(Outcome::StepLimit) if !atomically::is_on() && stall::begin() => {
+            Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
                 each!(&mut control.engine, e => e.extend(stall::STEPS));
                 continue;
             }
             Next::End(Outcome::Redundant) if stall::is_on() => {
                 return Next::End(Outcome::Livelock { spinning: stall::spinning() });
             }
+            Next::End(Outcome::Redundant) if spinning().is_some() => {}
             next => return next,
         }
         // Nobody can go on: time passes.
@@ -442,8 +468,19 @@ fn next() -> Next {
             });
         });
         if !passed {
-            return next;
+            return match spinning() {
+                Some(spinning) => Next::End(Outcome::Livelock { spinning }),
+                None => next,
+            };
         }
+    }
+}
+
+/// Where every choice is tried: the threads that go around loops for ever, if no others are left.
+fn spinning() -> Option<Vec<ThreadId>> {
+    match &control().strategy {
+        Strategy::Tree(tree) => tree.livelock().map(<[ThreadId]>::to_vec),
+        _ => None,
     }
 }
 

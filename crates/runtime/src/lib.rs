@@ -44,6 +44,7 @@ mod control;
 mod debugger;
 mod details;
 mod ending;
+mod enumerate;
 mod exact;
 mod explore;
 mod fibers;

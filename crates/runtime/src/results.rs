@@ -351,7 +351,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
             })));
         }
     }
-    if request.keep_outputs {
+    // What was abandoned has not printed all that it would have.
+    if request.keep_outputs && *verdict != Verdict::Redundant {
         let text = match outputs {
             Some((stdout, _)) => stdout,
             None => read_output(0),

@@ -1,0 +1,166 @@
+//! Do the three sources agree?
+
+use crate::program::Program;
+use crate::truths::{Effort, Outcomes, Said, Subject};
+use fencepost_mailbox::Restart;
+use fencepost_trace::Model;
+use std::fmt;
+use std::io;
+
+/// How sources disagree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// The machine has an outcome that exploration does not: a false proof, if exploration says that it is complete.
+    Missed,
+    /// Exploration has an outcome that the machine does not.
+    Invented,
+    /// Random executions have an outcome that exploration does not.
+    Tested,
+    /// Random executions have an outcome that the machine, tried completely, does not: one of these two is wrong.
+    Reference,
+    /// Exploration on two cores is not exploration on one.
+    Jobs,
+    /// Some source broke down.
+    Broken,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Missed => "missed by check",
+            Class::Invented => "invented by check",
+            Class::Tested => "seen by test, missed by check",
+            Class::Reference => "seen by test, not by the reference",
+            Class::Jobs => "jobs 2 is not jobs 1",
+            Class::Broken => "broken",
+        })
+    }
+}
+
+/// A disagreement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Disagreement {
+    /// Under which model.
+    pub model: Model,
+    /// What kind.
+    pub class: Class,
+    /// The outcomes, or what broke.
+    pub about: Vec<String>,
+    /// What the sources said, in words.
+    pub sources: String,
+}
+
+/// What came of a comparison.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Comparison {
+    /// How the sources disagree, if they do.
+    pub disagreement: Option<Disagreement>,
+    /// Why exploration was not complete.
+    pub incomplete: Option<String>,
+    /// Why the reference was not.
+    pub unfinished: Option<String>,
+}
+
+const RACE: &str = "!data race";
+
+/// Random executions of a program whose outcomes the reference knows are there to try `test`, not `check`: a few are enough.
+const FEW: u64 = 300;
+
+/// So many of them run each in a process of its own.
+const FORKED: u64 = 10;
+
+/// Of which of so many programs more than the usual is tried.
+const SAMPLE: u64 = 16;
+
+/// Compares the sources on one program under one model. `seed` decides what is tried beside the usual.
+pub fn compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> Comparison {
+    match try_compare(program, subject, effort, seed) {
+        Ok(comparison) => comparison,
+        Err(error) => Comparison {
+            disagreement: Some(Disagreement {
+                model: subject.model,
+                class: Class::Broken,
+                about: vec![error.to_string()],
+                sources: String::new(),
+            }),
+            ..Comparison::default()
+        },
+    }
+}
+
+fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> io::Result<Comparison> {
+    let model = subject.model;
+    let check = subject.check(1, effort)?;
+    let reference = subject.enumerate(effort)?;
+    let mut test = Said::default();
+    let enough = if reference.incomplete.is_none() && !effort.thorough { FEW } else { effort.executions };
+    for end in [FEW, enough] {
+        if end > test.executions && (effort.thorough || !check.outcomes.is_subset(&test.outcomes)) {
+            let more = subject.test(test.executions, end - test.executions, Restart::Auto)?;
+            test.outcomes.extend(more.outcomes);
+            test.executions += more.executions;
+        }
+    }
+    if seed.is_multiple_of(SAMPLE) {
+        test.outcomes.extend(subject.test(0, FORKED, Restart::Fork)?.outcomes);
+    }
+    let sources = sources(&check, &reference, &test);
+    let found = |class: Class, about: Vec<String>| Disagreement { model, class, about, sources: sources.clone() };
+    let mut disagreement = None;
+    let mut claim = |class: Class, about: Vec<String>| {
+        if !about.is_empty() && disagreement.is_none() {
+            disagreement = Some(found(class, about));
+        }
+    };
+    // Under c11 a program with a race may do anything; and whether there is one is the only question.
+    let racy = |said: &Said| model == Model::C11 && said.outcomes.contains(RACE);
+    let (expected, seen) = match racy(&check) || racy(&reference) || racy(&test) {
+        true => (only_race(&reference.outcomes), only_race(&test.outcomes)),
+        false => (reference.outcomes.clone(), test.outcomes.clone()),
+    };
+    let explored = if racy(&check) { only_race(&check.outcomes) } else { check.outcomes.clone() };
+    if check.incomplete.is_none() {
+        claim(Class::Missed, less(&expected, &explored));
+        claim(Class::Tested, less(&seen, &explored));
+    }
+    if reference.incomplete.is_none() {
+        // The machine of c11 reaches less than the axioms permit. Time is no choice to it.
+        if model != Model::C11 && !program.is_timed() {
+            claim(Class::Invented, less(&explored, &expected));
+        }
+        claim(Class::Reference, less(&seen, &expected));
+    }
+    let many = check.executions + check.blocked > 1_500;
+    if disagreement.is_none() && check.incomplete.is_none() && (many || seed.is_multiple_of(SAMPLE)) {
+        let two = subject.check(2, effort)?;
+        if two != check && two.incomplete.is_none() {
+            let about = vec![format!("jobs 1: {}", words(&check)), format!("jobs 2: {}", words(&two))];
+            disagreement = Some(found(Class::Jobs, about));
+        }
+    }
+    Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: reference.incomplete })
+}
+
+fn less(all: &Outcomes, known: &Outcomes) -> Vec<String> {
+    all.difference(known).cloned().collect()
+}
+
+fn only_race(outcomes: &Outcomes) -> Outcomes {
+    outcomes.iter().filter(|outcome| *outcome == RACE).cloned().collect()
+}
+
+fn words(said: &Said) -> String {
+    let incomplete = said.incomplete.as_ref().map_or(String::new(), |why| format!(", incomplete: {why}"));
+    let outcomes: Vec<&str> = said.outcomes.iter().map(String::as_str).collect();
+    format!(
+        "{} executions, {} blocked{incomplete}; {} outcomes: {}",
+        said.executions,
+        said.blocked,
+        outcomes.len(),
+        outcomes.join(" | ")
+    )
+}
+
+fn sources(check: &Said, reference: &Said, test: &Said) -> String {
+    format!("check:     {}\nreference: {}\ntest:      {}", words(check), words(reference), words(test))
+}

@@ -1,0 +1,11 @@
+//! Random programs, on which exploration, every choice of the machine and random executions must agree.
+
+pub mod compare;
+pub mod generate;
+pub mod program;
+pub mod run;
+pub mod scripts;
+pub mod shrink;
+pub mod truths;
+pub mod units;
+pub mod write;

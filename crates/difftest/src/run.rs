@@ -1,0 +1,177 @@
+//! Many programs, on several cores.
+
+use crate::compare::{Class, Comparison, Disagreement, compare};
+use crate::generate::{Recipe, generate};
+use crate::program::{Language, Program};
+use crate::shrink::shrink;
+use crate::truths::{Effort, Subject};
+use crate::units::Unit;
+use crate::write;
+use fencepost_trace::Model;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+use std::{fs, io};
+
+/// So many programs are compiled at once.
+pub const PER_UNIT: u64 = 48;
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What programs are made of.
+    pub recipes: Vec<Recipe>,
+    /// The models.
+    pub models: Vec<Model>,
+    /// The seed of the first program.
+    pub seed: u64,
+    /// How many programs in each language.
+    pub programs: u64,
+    /// When to stop at the latest.
+    pub until: Option<Instant>,
+    /// How much is done for each.
+    pub effort: Effort,
+    /// On how many cores.
+    pub jobs: usize,
+    /// Where disagreements are kept.
+    pub save: Option<PathBuf>,
+    /// Are they shrunk?
+    pub shrinks: bool,
+    /// After how many of them it is enough.
+    pub enough: u64,
+    /// The words on the command line that choose the same programs, but for seed and models.
+    pub words: String,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Programs that were compared.
+    pub programs: u64,
+    /// Comparisons: a program under a model.
+    pub comparisons: u64,
+    /// Why explorations were not complete, and how often.
+    pub incomplete: BTreeMap<String, u64>,
+    /// Why references were not, and how often.
+    pub unfinished: BTreeMap<String, u64>,
+    /// Disagreements: seed, language, the program as it is left, how the sources disagree.
+    pub found: Vec<Found>,
+}
+
+/// A disagreement about one program.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The seed of the program.
+    pub seed: u64,
+    /// Its language.
+    pub language: Language,
+    /// What is left of it.
+    pub program: Program,
+    /// How the sources disagree.
+    pub disagreement: Disagreement,
+    /// The text that was printed.
+    pub text: String,
+}
+
+/// Generates and compares; `tell` is called for each disagreement, and now and then with how far it is.
+pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> io::Result<Summary> {
+    let summary = Mutex::new(Summary::default());
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let per_language = plan.programs.div_ceil(PER_UNIT);
+    let units = per_language * plan.recipes.len() as u64;
+    let work = || -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let late = plan.until.is_some_and(|until| Instant::now() >= until);
+            if number >= units || late || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let recipe = &plan.recipes[(number % plan.recipes.len() as u64) as usize];
+            let first = number / plan.recipes.len() as u64 * PER_UNIT;
+            let seeds: Vec<u64> = (first..plan.programs.min(first + PER_UNIT)).map(|i| plan.seed + i).collect();
+            batch(plan, recipe, &seeds, directory.path(), &summary, &stop, tell)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    Ok(summary.into_inner().expect("no worker has panicked"))
+}
+
+fn batch(
+    plan: &Plan,
+    recipe: &Recipe,
+    seeds: &[u64],
+    directory: &Path,
+    summary: &Mutex<Summary>,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(&str) + Sync),
+) -> io::Result<()> {
+    let programs: Vec<Program> = seeds.iter().map(|seed| generate(recipe, *seed)).collect();
+    let unit = Unit::build(recipe.language, &programs, directory, "unit")?;
+    for (number, (seed, program)) in seeds.iter().zip(&programs).enumerate() {
+        for model in &plan.models {
+            if plan.until.is_some_and(|until| Instant::now() >= until) || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let subject = Subject { unit: &unit, number, model: *model };
+            let Comparison { disagreement, incomplete, unfinished } = compare(program, subject, &plan.effort, *seed);
+            {
+                let mut summary = summary.lock().expect("no worker has panicked");
+                summary.comparisons += 1;
+                incomplete.into_iter().for_each(|why| *summary.incomplete.entry(why).or_default() += 1);
+                unfinished.into_iter().for_each(|why| *summary.unfinished.entry(why).or_default() += 1);
+            }
+            let Some(disagreement) = disagreement else { continue };
+            let shrunk = if plan.shrinks && disagreement.class != Class::Broken {
+                shrink(recipe.language, program, &disagreement, &plan.effort, directory)?
+            } else {
+                (program.clone(), disagreement)
+            };
+            let found = describe(plan, recipe, *seed, shrunk)?;
+            tell(&found.text);
+            let mut summary = summary.lock().expect("no worker has panicked");
+            summary.found.push(found);
+            if summary.found.len() as u64 >= plan.enough {
+                stop.store(true, Ordering::Relaxed);
+            }
+            // One model is enough to know that the program shows something.
+            break;
+        }
+        summary.lock().expect("no worker has panicked").programs += 1;
+    }
+    Ok(())
+}
+
+fn describe(plan: &Plan, recipe: &Recipe, seed: u64, shrunk: (Program, Disagreement)) -> io::Result<Found> {
+    let (program, disagreement) = shrunk;
+    let language = recipe.language;
+    let model = disagreement.model;
+    let name = format!("{}-{seed}-{model}.{}", language.ending(), language.ending());
+    let source = write::unit(language, std::slice::from_ref(&program));
+    // What all programs have in common tells nothing.
+    let own = write::own_part(&source);
+    let mut text = format!("seed {seed}, {}, {model}: {}\n", language.ending(), disagreement.class);
+    disagreement.about.iter().for_each(|about| text += &format!("    {about}\n"));
+    text += &format!("{}\n{own}\n", disagreement.sources);
+    let again = format!(
+        "cargo run --release -p fencepost-difftest -- --language {} --seed {seed} --programs 1 --models {model} {}",
+        language.ending(),
+        plan.words
+    );
+    text += &format!("again: {again}\n");
+    if let Some(directory) = &plan.save {
+        fs::create_dir_all(directory)?;
+        let path = directory.join(&name);
+        fs::write(&path, &source)?;
+        fs::write(path.with_extension("txt"), &text)?;
+        text += &format!("fencepost check --model {model} --keep-going {}\n", path.display());
+        text += &format!("fencepost test --model {model} --executions 20000 --keep-going {}\n", path.display());
+    }
+    Ok(Found { seed, language, program, disagreement, text })
+}

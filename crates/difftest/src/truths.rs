@@ -1,0 +1,134 @@
+//! What a program can do, from three sources: exploration (`check`), every choice of the machine, random executions (`test`).
+
+use crate::units::Unit;
+use fencepost_mailbox::{Answers, Restart};
+use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
+use fencepost_trace::Model;
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+/// How much is done at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Random executions, unless everything has been seen.
+    pub executions: u64,
+    /// All of them, whatever has been seen?
+    pub thorough: bool,
+    /// Executions of the machine.
+    pub enumerations: u64,
+    /// Are executions left out that differ only in the order of steps that commute?
+    pub sleep_sets: bool,
+    /// How long an exploration may take.
+    pub time: Duration,
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort {
+            executions: 20_000,
+            thorough: false,
+            enumerations: 5_000,
+            sleep_sets: true,
+            time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How long one execution may take: a hundred thousand times as long as it does.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// An execution of more steps is in a loop.
+const STEPS: u64 = 1_000;
+
+/// The limit of events that `check` has.
+const EVENTS: u64 = 10_000;
+
+/// The ways in which executions end: what they print, and the kinds of findings, with an exclamation mark.
+pub type Outcomes = BTreeSet<String>;
+
+/// One program of a unit, under one model.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The executable.
+    pub unit: &'a Unit,
+    /// Which of its programs.
+    pub number: usize,
+    /// The model.
+    pub model: Model,
+}
+
+/// What a source says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Said {
+    /// The ways in which executions ended.
+    pub outcomes: Outcomes,
+    /// How many executions there were; of an exploration, different ones.
+    pub executions: u64,
+    /// Of an exploration: how many were cut off.
+    pub blocked: u64,
+    /// Why that is not all, if it is not.
+    pub incomplete: Option<String>,
+}
+
+fn outcomes(results: &Results) -> Outcomes {
+    // An execution that was cut short has printed nothing; what cut it short is a finding, or a limit.
+    let lines = results.outputs.keys().filter(|text| !text.is_empty()).map(|text| text.trim_end().to_owned());
+    let mut outcomes: Outcomes = lines.collect();
+    outcomes.extend(results.found.iter().map(|found| format!("!{}", found.report.kind)));
+    outcomes
+}
+
+impl Subject<'_> {
+    fn campaign(&self, executions: u64) -> Campaign {
+        let mut campaign = Campaign::new(&self.unit.executable, &self.unit.runtime, self.model, executions);
+        campaign.arguments = vec![self.number.to_string()];
+        campaign.request.keep_outputs = true;
+        campaign.request.max_steps = STEPS;
+        campaign.timeout = TIMEOUT;
+        campaign.checked = false;
+        campaign
+    }
+
+    /// What exploration says.
+    pub fn check(&self, jobs: u32, effort: &Effort) -> io::Result<Said> {
+        let mut campaign = self.campaign(u64::MAX);
+        let deadline = Some(monotonic_after(effort.time));
+        let timeout = TIMEOUT.as_nanos() as u64;
+        campaign.request.restart = Restart::InPlace;
+        campaign.request.max_steps = EVENTS;
+        campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+        let results = run_campaign(&campaign)?;
+        let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
+        let incomplete = match results.explored {
+            Some(explored) if explored.complete => None,
+            _ if results.notes.is_empty() => Some("it does not say why".to_owned()),
+            _ => Some(results.notes.join("; ")),
+        };
+        Ok(Said { outcomes: outcomes(&results), executions, blocked, incomplete })
+    }
+
+    /// What every choice of the machine gives.
+    pub fn enumerate(&self, effort: &Effort) -> io::Result<Said> {
+        let mut campaign = self.campaign(effort.enumerations);
+        campaign.request.restart = Restart::InPlace;
+        campaign.request.answers = Answers::Enumerate { sleep_sets: effort.sleep_sets };
+        let results = run_campaign(&campaign)?;
+        let incomplete = match &results.collected {
+            Some(collected) => collected.problem.clone(),
+            None => Some(format!("it did not end; {}", results.notes.join("; "))),
+        };
+        let executions = results.collected.as_ref().map_or(0, |collected| collected.executions);
+        Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete })
+    }
+
+    /// What random executions show.
+    pub fn test(&self, first: u64, count: u64, restart: Restart) -> io::Result<Said> {
+        let mut campaign = self.campaign(count);
+        campaign.request.first = first;
+        campaign.request.restart = restart;
+        let results = run_campaign(&campaign)?;
+        let executions = results.executions;
+        Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete: None })
+    }
+}

@@ -1,0 +1,40 @@
+//! Many programs in one executable: to compile is what takes longest.
+
+use crate::program::{Language, Program};
+use crate::write;
+use fencepost_native::compiler::{RUNTIME, compile_single};
+use fencepost_native::embedded::runtime_directory;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{fs, io};
+
+/// An executable that holds programs.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The executable.
+    pub executable: PathBuf,
+    /// The runtime that it is run with.
+    pub runtime: PathBuf,
+}
+
+impl Unit {
+    /// Writes and compiles these programs.
+    pub fn build(language: Language, programs: &[Program], directory: &Path, name: &str) -> io::Result<Unit> {
+        // Once only: it unpacks a file, and its name is not made for two threads of one process.
+        static RUNTIME_DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+        let runtime = RUNTIME_DIRECTORY.get_or_init(|| runtime_directory().expect("the runtime can be unpacked"));
+        let source = directory.join(name).with_extension(language.ending());
+        fs::write(&source, write::unit(language, programs))?;
+        let executable =
+            compile_single(&source, directory, runtime).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Unit { executable, runtime: runtime.join(RUNTIME) })
+    }
+}
+
+/// Tells the compilers what the programs need. Before there are other threads.
+pub fn prepare_environment() {
+    let mut flags = std::env::var_os("CXXFLAGS").unwrap_or_default();
+    flags.push(" -std=c++20");
+    // SAFETY: nobody else reads or writes the environment now, as the caller promises.
+    unsafe { std::env::set_var("CXXFLAGS", flags) };
+}

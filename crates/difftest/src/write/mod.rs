@@ -1,0 +1,83 @@
+//! Programs as text.
+
+mod c;
+mod cxx;
+mod rust;
+
+use crate::program::{Language, Program, Stmt};
+
+/// A translation unit that holds these programs; its first argument says which one runs.
+pub fn unit(language: Language, programs: &[Program]) -> String {
+    match language {
+        Language::C => c::unit(programs),
+        Language::Cxx => cxx::unit(programs),
+        Language::Rust => rust::unit(programs),
+    }
+}
+
+/// The part of a unit that is not in all of them.
+pub fn own_part(text: &str) -> &str {
+    text.find(MARK).map_or(text, |at| &text[at + MARK.len()..])
+}
+
+/// The line between what all units have and what this one has.
+const MARK: &str = "/* --- */\n";
+
+/// How many registers a thread uses.
+fn registers(program: &Program, thread: usize) -> u8 {
+    let mut most = 0;
+    program.each(&mut |t, stmt| {
+        if t == thread
+            && let Some(reg) = target(stmt)
+        {
+            most = most.max(reg + 1);
+        }
+        if t == thread {
+            let read = match stmt {
+                Stmt::If { reg, .. } => *reg + 1,
+                Stmt::Assert { one, other } => one.0.max(other.0) + 1,
+                Stmt::Store { value: crate::program::Operand::Reg(reg), .. }
+                | Stmt::PlainStore { value: crate::program::Operand::Reg(reg), .. } => *reg + 1,
+                _ => 0,
+            };
+            most = most.max(read);
+        }
+    });
+    most
+}
+
+/// The register that a statement writes.
+fn target(stmt: &Stmt) -> Option<u8> {
+    match stmt {
+        Stmt::Load { reg, .. }
+        | Stmt::Rmw { reg, .. }
+        | Stmt::Cas { reg, .. }
+        | Stmt::PlainLoad { reg, .. }
+        | Stmt::Attempt { reg, .. }
+        | Stmt::CondWait { reg, .. }
+        | Stmt::SemWait { reg, .. }
+        | Stmt::Barrier { reg }
+        | Stmt::FutexWait { reg, .. }
+        | Stmt::Await { reg, .. }
+        | Stmt::AwaitLocked { reg }
+        | Stmt::Poll { reg, .. }
+        | Stmt::Block { reg, .. }
+        | Stmt::Tls { reg, .. }
+        | Stmt::PipeRead { reg }
+        | Stmt::Receive { reg } => Some(*reg),
+        _ => None,
+    }
+}
+
+/// All registers of a thread in one word: five bits each.
+fn packed(count: u8) -> String {
+    match count {
+        0 => "0".to_owned(),
+        _ => (0..count).map(|i| format!("r{i} << {}", 5 * i)).collect::<Vec<_>>().join(" | "),
+    }
+}
+
+/// Joins lines, each indented.
+fn indent(lines: &str, by: usize) -> String {
+    lines.lines().map(|line| format!("{:by$}{line}\n", "")).collect()
+}
