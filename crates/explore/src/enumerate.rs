@@ -276,7 +276,7 @@ impl Tree {
                 self.round(*thread).wrote |= writes && !hidden;
                 (*thread, writes)
             }
-            (Actor::Thread(thread), What::Commit(_)) => (*thread, true),
+            (Actor::Thread(thread), What::Quit | What::Commit(_)) => (*thread, true),
             (Actor::Buffer(commit), _) => (commit.thread, true),
         };
         if writes {
