@@ -257,7 +257,9 @@ impl Generator {
             F::TryLocks | F::Timed => {
                 let how = if feature == F::Timed { How::Timed } else { How::Try };
                 match self.below(4) {
-                    0 if feature == F::Timed && self.has(F::Semaphores) => Stmt::SemWait { how, reg: writer.register() },
+                    0 if feature == F::Timed && self.has(F::Semaphores) => {
+                        Stmt::SemWait { how, reg: writer.register() }
+                    }
                     1 if feature == F::Timed && self.has(F::Condvars) && writer.held.is_empty() => {
                         Stmt::CondWait { timed: true, reg: writer.register() }
                     }

@@ -33,6 +33,9 @@ fn main() {
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    println!("{programs} scripts, {:.0} a second, {found} differ; unfinished {unfinished:?}", programs as f64 / seconds);
+    println!(
+        "{programs} scripts, {:.0} a second, {found} differ; unfinished {unfinished:?}",
+        programs as f64 / seconds
+    );
     std::process::exit(i32::from(found > 0));
 }
