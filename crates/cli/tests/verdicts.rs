@@ -1,0 +1,118 @@
+//! Programs with the verdict that is right beside them: `verdicts/*`, in C, C++ and Rust.
+//!
+//! A program begins with comments: why the verdict is what it is, and for each command a line
+//!
+//! ```text
+//! // fencepost check --model tso [CFLAGS=-DN=3]: fail assertion
+//! // fencepost check: pass, 6 executions
+//! // fencepost check: fail assertion | incomplete
+//! ```
+//!
+//! with a verdict, the kinds that must be among the findings, and how many executions there are at the most. Each program runs once for each line.
+
+mod common;
+
+use common::{Output, command, finish};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// One line that says what must be.
+#[derive(Clone, Debug)]
+struct Expectation {
+    command: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    alternatives: Vec<Verdict>,
+}
+
+/// A verdict, the kinds of findings, the greatest number of executions.
+#[derive(Clone, Debug)]
+struct Verdict {
+    verdict: String,
+    kinds: Vec<String>,
+    executions: Option<u64>,
+}
+
+/// What a program says of itself.
+fn expectations(source: &str) -> Vec<Expectation> {
+    source.lines().filter_map(|line| line.strip_prefix("// fencepost ")).map(expectation).collect()
+}
+
+fn expectation(line: &str) -> Expectation {
+    let (command, expected) = line.rsplit_once(": ").expect("a command, a colon, a verdict");
+    let (command, variables) = match command.split_once(" [") {
+        Some((command, variables)) => (command, variables.trim_end_matches(']')),
+        None => (command, ""),
+    };
+    let mut words = command.split_whitespace().map(str::to_owned);
+    let variable = variables.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Expectation {
+        command: words.next().expect("a command"),
+        arguments: words.collect(),
+        environment: variable.into_iter().collect(),
+        alternatives: expected.split(" | ").map(verdict).collect(),
+    }
+}
+
+fn verdict(text: &str) -> Verdict {
+    let (text, executions) = match text.split_once(", ") {
+        Some((text, number)) => (text, number.split(' ').next().and_then(|number| number.parse().ok())),
+        None => (text, None),
+    };
+    let mut words = text.split_whitespace().map(str::to_owned);
+    Verdict { verdict: words.next().expect("a verdict"), kinds: words.collect(), executions }
+}
+
+/// Runs one line; says what is wrong.
+fn differs(program: &Path, expectation: &Expectation) -> Option<String> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut fencepost = command(directory.path());
+    fencepost.arg(&expectation.command).arg(program).args(["--format", "json", "--out"]).arg(directory.path());
+    fencepost.args(&expectation.arguments).envs(expectation.environment.iter().cloned());
+    let output = finish(&mut fencepost);
+    let met = expectation.alternatives.iter().any(|expected| fits(&output, expected));
+    (!met).then(|| {
+        format!("{} {expectation:?}\nstatus {}\n{}{}", program.display(), output.status, output.stdout, output.stderr)
+    })
+}
+
+fn fits(output: &Output, expected: &Verdict) -> bool {
+    // 2: the command could not do its work, and there is no document.
+    if output.status == 2 {
+        return false;
+    }
+    let json = output.json();
+    let findings = json["findings"].as_array().expect("a list");
+    let has = |kind: &String| findings.iter().any(|finding| finding["kind"] == kind.as_str());
+    json["verdict"] == expected.verdict.as_str()
+        && expected.kinds.iter().all(has)
+        && expected.executions.is_none_or(|most| json["executions"].as_u64().is_some_and(|number| number <= most))
+}
+
+#[test]
+fn every_program_gets_the_verdict_that_is_right() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts");
+    let mut programs: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the programs").map(|entry| entry.expect("a file").path()).collect();
+    programs.sort();
+    let mut work = Vec::new();
+    for program in programs {
+        let lines = expectations(&std::fs::read_to_string(&program).expect("a program"));
+        assert!(!lines.is_empty(), "{} says nothing of its verdict", program.display());
+        work.extend(lines.into_iter().map(|line| (program.clone(), line)));
+    }
+    let (work, wrong) = (Mutex::new(work), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some((program, line)) = work.lock().expect("no panic").pop() else { break };
+                    let difference = differs(&program, &line);
+                    wrong.lock().expect("no panic").extend(difference);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no panic");
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
