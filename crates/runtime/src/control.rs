@@ -211,10 +211,12 @@ pub fn perform(op: Op) -> Reply {
 }
 
 /// Tells the engine what the running thread has done since its last operation.
-fn tell() {
+pub fn tell() {
     if global::kind() == mode::HARDWARE {
         view::settle();
     } else if explore::is_on() {
+        // At the end of a thread no hook has been entered that would have done it.
+        hooks::volatile::settle();
         shared::settle();
     } else {
         tell_writes();
@@ -458,6 +460,7 @@ pub fn exit_thread() {
     // Nothing of its stack is needed any more but what its end itself uses.
     global::set_caller(me.pc, crate::context::stack_pointer());
     tell();
+    shadow::leave_seat();
     fibers::me().ended = true;
     step(Op::Exit);
 }

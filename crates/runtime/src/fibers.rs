@@ -63,6 +63,8 @@ pub struct Fiber {
     pub timed_out: bool,
     /// Its name, if it was given one.
     pub name: Option<[u8; 16]>,
+    /// The locks that it holds, and where it took them, in that order.
+    pub held: Vec<(usize, usize)>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
     pub signals: u64,
     /// It was cancelled; and may not be, or may be at any time, or stands where it may be.
@@ -197,6 +199,7 @@ impl Fibers {
         fiber.deadline = None;
         fiber.timed_out = false;
         fiber.name = None;
+        fiber.held.clear();
         fiber.signals = 0;
         fiber.cancelled = false;
         fiber.uncancellable = false;

@@ -21,7 +21,7 @@ const ARENAS: usize = 256;
 /// What libc allocates for itself when it makes a thread: it stays when the program's memory is put back.
 const SYSTEM: usize = ARENAS - 1;
 const BIG_BASE: usize = BASE + ARENA * ARENAS;
-const BIG: usize = 1 << 20;
+pub const BIG: usize = 1 << 20;
 
 const HEADER: usize = 16;
 const PATTERN: u8 = 0xa5;
@@ -191,7 +191,11 @@ impl Heap {
         let length = (size + HEADER).next_multiple_of(PAGE);
         let slot = self.big_free.iter_mut().find(|(at, l)| *at != 0 && *l == length && align <= 16);
         let at = match slot {
-            Some(slot) => std::mem::take(&mut slot.0),
+            Some(slot) => {
+                let at = std::mem::take(&mut slot.0);
+                shadow::forget(at + HEADER, size);
+                at
+            }
             None => {
                 let at = (self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
                 let end = (at + length).next_multiple_of(PAGE);
@@ -268,10 +272,12 @@ impl Arena {
 /// A block of `size` bytes at a multiple of `align`; 0 if there is none. Filled with a pattern, or with zeros.
 pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let block = with(|heap| heap.take(size, align));
-    if block != 0 && (block < BIG_BASE || block.is_multiple_of(PAGE)) {
+    if block != 0 {
         let byte = if zeroed { 0 } else { PATTERN };
+        // The pages of a large block are fresh, but for the one that its header is on.
+        let length = if block < BIG_BASE { size } else { size.min(block.next_multiple_of(PAGE) - block) };
         // SAFETY: the block was just taken and is this long.
-        unsafe { std::ptr::write_bytes(block as *mut u8, byte, size) };
+        unsafe { std::ptr::write_bytes(block as *mut u8, byte, length) };
     }
     block
 }
