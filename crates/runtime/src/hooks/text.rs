@@ -233,8 +233,6 @@ announces! {
     fn lgamma_r(sign: usize) { write(sign, 4) }
     fn sincos(sine: usize, cosine: usize) { write(sine, 8); write(cosine, 8) }
     fn rand_r(state: usize) { write(state, 4) }
-    fn getrandom(to: usize, length: usize) { write(to, length) }
-    fn getentropy(to: usize, length: usize) { write(to, length) }
 
     fn pipe(files: usize) { at_work(files_opened); write(files, 8) }
     fn pipe2(files: usize) { at_work(files_opened); write(files, 8) }
