@@ -3,8 +3,8 @@
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, details, ending, explore, fibers, hooks, instrumented, modules, results, shadow, shared, stall,
-    view,
+    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, results, shadow, shared,
+    stall, view,
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
@@ -308,7 +308,11 @@ fn let_time_pass() {
 fn notice_intrusions() {
     let me = fibers::current();
     let all = fibers::all();
-    for t in (0..all.count() as u32).map(ThreadId).filter(|t| *t != me) {
+    for i in 0..all.live().len() {
+        let t = all.live()[i];
+        if t == me {
+            continue;
+        }
         if let Some(at) = all.get(t).wants
             && !view::is_tentative(at)
         {
@@ -461,7 +465,7 @@ pub fn exit_thread() {
     global::set_caller(me.pc, crate::context::stack_pointer());
     tell();
     shadow::leave_seat();
-    fibers::me().ended = true;
+    fibers::all().retire();
     step(Op::Exit);
 }
 
@@ -717,6 +721,17 @@ pub fn forget(address: usize, length: usize) {
         view::forget(range.clone());
     }
     control().atomics.retain(|at, _| !range.contains(at));
+}
+
+/// A new thread gets memory that another has left, stack and all.
+pub fn reuse(address: usize, length: usize) {
+    shadow::forget(address, length);
+    exact::forget(address, length);
+    if global::kind() == mode::HARDWARE {
+        view::forget(address as u64..(address + length) as u64);
+    } else if !explore::is_on() {
+        give_back(address, length);
+    }
 }
 
 /// The answers of this execution; if there are too many, the first of them.

@@ -31,6 +31,8 @@ struct Results {
     found: Vec<Found>,
     /// Pairs of program points whose race was seen in this execution.
     races: FxHashSet<(usize, usize)>,
+    /// Locks and the like whose beginning or end another thread does not respect: once is enough.
+    objects: FxHashSet<usize>,
     /// Where stdout and stderr go.
     output: [i32; 2],
 }
@@ -47,8 +49,14 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
         sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
     sys::close(file);
-    *RESULTS.get() =
-        Some(Results { mailbox, execution: 0, found: Vec::new(), races: FxHashSet::default(), output: [-1, -1] });
+    *RESULTS.get() = Some(Results {
+        mailbox,
+        execution: 0,
+        found: Vec::new(),
+        races: FxHashSet::default(),
+        objects: FxHashSet::default(),
+        output: [-1, -1],
+    });
     let header = header().ok_or("no mailbox")?;
     if header.magic != MAGIC {
         return Err("the mailbox was made by another version of Fencepost".to_owned());
@@ -149,6 +157,7 @@ pub fn begin(execution: u64) {
     results.execution = execution;
     results.found.clear();
     results.races.clear();
+    results.objects.clear();
     if let Some(header) = header() {
         header.current.store(execution, Ordering::Relaxed);
         header.pulse.fetch_add(1, Ordering::Relaxed);
@@ -217,8 +226,11 @@ fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String)
     let life = later.what.begins_or_ends().map(|object| (object, later, earlier));
     let life = life.or(earlier.what.begins_or_ends().map(|object| (object, earlier, later)));
     let Some((object, life, other)) = life else {
-        let message =
-            format!("{} and {} of the same memory without order between them ({address:#x})", word(earlier), word(later));
+        let message = format!(
+            "{} and {} of the same memory without order between them ({address:#x})",
+            word(earlier),
+            word(later)
+        );
         return (FindingKind::DataRace, message);
     };
     let done = if matches!(life.what, What::Destruction(_)) { "destroyed" } else { "initialised" };
@@ -230,8 +242,10 @@ fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String)
         What::Free => "frees its memory".to_owned(),
         What::Access => format!("accesses its memory ({})", word(other)),
     };
-    let message =
-        format!("a {} is {done} while another thread {meanwhile}: nothing orders the two ({address:#x})", object.name());
+    let message = format!(
+        "a {} is {done} while another thread {meanwhile}: nothing orders the two ({address:#x})",
+        object.name()
+    );
     (FindingKind::MutexMisuse, message)
 }
 
@@ -248,12 +262,20 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let (finding, message) = conflict(earlier.kind, kind, address);
+    if finding == FindingKind::MutexMisuse && !results().objects.insert(address) {
+        return;
+    }
     let fingerprint = hash((finding, &places));
     let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
     let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
     let details = details::about(address, &[me.0, earlier.thread]);
     let after = control::event_count();
     record(Found { fingerprint, kind: finding, message, stacks, spots, details, after });
+}
+
+/// The running thread does something with an object that has been destroyed: is this the first time that it shows?
+pub fn is_first(object: usize) -> bool {
+    results().objects.insert(object)
 }
 
 /// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where the other half of it is, if anywhere: whose, what, and from where.

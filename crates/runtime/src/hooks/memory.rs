@@ -12,7 +12,8 @@ use libc::{EINVAL, ENOMEM, c_int};
 pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let inside = global::inside();
     // Where a store is an operation, zeros are stores: what was there before them, others may see.
-    let stores_zeros = zeroed && !inside && size < heap::BIG && matches!(global::kind(), mode::HARDWARE | mode::EXPLORED);
+    let stores_zeros =
+        zeroed && !inside && size < heap::BIG && matches!(global::kind(), mode::HARDWARE | mode::EXPLORED);
     let block = global::quietly(|| {
         // The heap fills the block: that is not a store of the program's.
         let block = heap::allocate(size, align, zeroed && !stores_zeros);

@@ -7,10 +7,10 @@ use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
-use crate::{clock, control, fibers};
 use crate::shadow::Object;
-use fencepost_trace::{Op, ThreadId};
+use crate::{clock, control, fibers};
 use fencepost_trace::op::Sync;
+use fencepost_trace::{Op, ThreadId};
 use libc::{EBUSY, EDEADLK, EPERM, ETIMEDOUT, c_int, timespec};
 
 /// The beginning of glibc's `pthread_mutex_t`.

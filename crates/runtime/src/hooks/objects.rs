@@ -56,7 +56,9 @@ fn access(at: usize, write: bool, what: What) {
 pub fn is_gone(object: Object, at: usize, deed: &'static str) {
     let last = DESTROYED.get().iter().rev().find(|(place, ..)| *place == at);
     let other = last.map(|(_, thread, pc)| (thread.0, "destroy", *pc));
-    wrong(object, at, deed, "that was destroyed", other);
+    if results::is_first(at) {
+        wrong(object, at, deed, "that was destroyed", other);
+    }
 }
 
 /// The running thread does this to an object in a state in which it must not.

@@ -491,7 +491,10 @@ fn scans(format: usize, mut list: List) {
         if conversion == b'[' {
             // A set of characters, of which the first may be the bracket that otherwise ends it.
             let first = at + usize::from(text.get(at) == Some(&b'^')) + 1;
-            at = text.get(first..).and_then(|rest| rest.iter().position(|b| *b == b']')).map_or(length, |i| first + i + 1);
+            at = text
+                .get(first..)
+                .and_then(|rest| rest.iter().position(|b| *b == b']'))
+                .map_or(length, |i| first + i + 1);
         }
         if conversion == b'%' || marks.contains(&b'*') {
             continue;

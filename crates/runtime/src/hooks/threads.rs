@@ -39,7 +39,9 @@ fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) 
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
     let Some(fiber) = fibers::all().create(number, start, argument) else {
-        ending::give_up("the system gives no more threads");
+        ending::give_up(
+            "there are more threads at the same time than the system, or the room for their stacks, allows",
+        );
     };
     fiber.detached = is_detached(attributes);
     let name = fiber.pthread;
@@ -87,9 +89,9 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
     if late {
         return ETIMEDOUT;
     }
-    let fiber = fibers::all().get(target);
-    fiber.joined = true;
-    *result = fiber.result;
+    let all = fibers::all();
+    all.joined(target);
+    *result = all.get(target).result;
     0
 }
 
@@ -165,7 +167,7 @@ pub fn detach(thread: pthread_t) -> c_int {
         None => ESRCH,
         Some(target) if all.get(target).detached => EINVAL,
         Some(target) => {
-            all.get(target).detached = true;
+            all.detach(target);
             0
         }
     }
