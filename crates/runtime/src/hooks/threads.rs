@@ -34,8 +34,16 @@ pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: 
     unsafe { *thread = name };
 }
 
+/// What each thread knows of all others takes memory that grows with the square of their number.
+const MOST: u32 = 10_000;
+
 fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> pthread_t {
     let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+    if number.0 > MOST {
+        ending::give_up(&format!(
+            "the program makes more than {MOST} threads in one execution: too many to follow who knows of whom"
+        ));
+    }
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
     let Some(fiber) = fibers::all().create(number, start, argument) else {
