@@ -3,8 +3,8 @@
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, details, ending, explore, fibers, hooks, instrumented, modules, results, shadow, shared, stall,
-    view,
+    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, results, shadow, shared,
+    stall, view,
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
@@ -235,10 +235,12 @@ pub fn perform(op: Op) -> Reply {
 }
 
 /// Tells the engine what the running thread has done since its last operation.
-fn tell() {
+pub fn tell() {
     if global::kind() == mode::HARDWARE {
         view::settle();
     } else if explore::is_on() {
+        // At the end of a thread no hook has been entered that would have done it.
+        hooks::volatile::settle();
         shared::settle();
     } else {
         tell_writes();
@@ -330,7 +332,11 @@ fn let_time_pass() {
 fn notice_intrusions() {
     let me = fibers::current();
     let all = fibers::all();
-    for t in (0..all.count() as u32).map(ThreadId).filter(|t| *t != me) {
+    for i in 0..all.live().len() {
+        let t = all.live()[i];
+        if t == me {
+            continue;
+        }
         if let Some(at) = all.get(t).wants
             && !view::is_tentative(at)
         {
@@ -495,7 +501,8 @@ pub fn exit_thread() {
     // Nothing of its stack is needed any more but what its end itself uses.
     global::set_caller(me.pc, crate::context::stack_pointer());
     tell();
-    fibers::me().ended = true;
+    shadow::leave_seat();
+    fibers::all().retire();
     step(Op::Exit);
 }
 
@@ -751,6 +758,17 @@ pub fn forget(address: usize, length: usize) {
         view::forget(range.clone());
     }
     control().atomics.retain(|at, _| !range.contains(at));
+}
+
+/// A new thread gets memory that another has left, stack and all.
+pub fn reuse(address: usize, length: usize) {
+    shadow::forget(address, length);
+    exact::forget(address, length);
+    if global::kind() == mode::HARDWARE {
+        view::forget(address as u64..(address + length) as u64);
+    } else if !explore::is_on() {
+        give_back(address, length);
+    }
 }
 
 /// The answers of this execution; if there are too many, the first of them.

@@ -82,6 +82,10 @@ pub fn exit(status: i32) -> ! {
 
 fn leave(verdict: Verdict) -> ! {
     let (pc, sp) = (global::caller(), global::caller_sp());
+    // What the thread has stored last, others may see while the handlers run.
+    if global::active() {
+        hooks::at_work(control::tell);
+    }
     hooks::process::run_exit_handlers();
     global::set_inside(true);
     // Handlers have called hooks; it is the call of `exit` that ended the program.

@@ -8,9 +8,10 @@
 //! here later may have happened before what came earlier, and each access keeps the clock of its thread.
 
 use crate::global::{self, Global};
-use crate::shadow::{self, Earlier, Kind, READ};
+use crate::shadow::{self, ALLOCATION, Earlier, Kind, READ, What};
 use crate::{details, fibers, results};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
@@ -39,6 +40,10 @@ struct State {
     /// The clocks of threads at their accesses, and the last of each thread with its time.
     clocks: Vec<Vec<u32>>,
     last: Vec<(u32, u32)>,
+    /// Blocks of memory by address: where each ends, and its allocation.
+    blocks: BTreeMap<usize, (usize, Entry)>,
+    /// Under the hardware models: the same as `lines` for locks and the like, by address.
+    objects: FxHashMap<usize, Vec<Entry>>,
 }
 
 impl State {
@@ -64,6 +69,8 @@ pub fn reset(on: bool) {
     state.lines.clear();
     state.clocks.clear();
     state.last.clear();
+    state.blocks.clear();
+    state.objects.clear();
 }
 
 /// Is it at work?
@@ -89,20 +96,36 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
     while at < end {
         let next = ((at & !7) + 8).min(end);
         let bytes = (((1u16 << (next - at)) - 1) << (at & 7)) as u8;
-        piece(state, at, Entry { bytes, by, clock });
+        let line = state.lines.entry(at & !7).or_default();
+        if line.is_empty()
+            && let Some((_, (end, entry))) = state.blocks.range(..=at).next_back()
+            && at < *end
+        {
+            // To allocate a block is to write it; lines are made as they are needed.
+            line.push(Entry { bytes: u8::MAX, ..*entry });
+        }
+        piece(line, &state.clocks, at, Entry { bytes, by, clock });
         at = next;
     }
 }
 
-fn piece(state: &mut State, address: usize, new: Entry) {
-    let line = state.lines.entry(address & !7).or_default();
+/// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are none.
+pub fn object(address: usize, kind: Kind, pc: usize) {
+    access(address, 1, kind, pc);
+    let Some(state) = STATE.get().as_mut().filter(|state| !state.on) else { return };
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
+    let clock = state.clock(by.thread as usize, by.time);
+    piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
+}
+
+fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry) {
     if line.contains(&new) {
         return;
     }
     for old in line.iter().filter(|old| old.bytes & new.bytes != 0 && old.by.thread != new.by.thread) {
         let (one, other) = (old.by.kind, new.by.kind);
         let conflict = (one.write || other.write) && !(one.atomic && other.atomic);
-        if conflict && !new.knows(old.by, &state.clocks) && !old.knows(new.by, &state.clocks) {
+        if conflict && !new.knows(old.by, clocks) && !old.knows(new.by, clocks) {
             results::race(address, old.by, new.by.kind, new.by.pc);
         }
     }
@@ -115,14 +138,35 @@ fn piece(state: &mut State, address: usize, new: Entry) {
 pub fn comes_before_free(address: usize, kind: Kind, thread: u32) -> bool {
     let Some(state) = STATE.get().as_ref().filter(|state| state.on && kind.atomic) else { return false };
     let new = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc: 0 };
-    let frees = |old: &&Entry| old.by.kind.free && old.by.thread == thread;
+    let frees = |old: &&Entry| old.by.kind.what == What::Free && old.by.thread == thread;
     let line = state.lines.get(&(address & !7));
     line.and_then(|line| line.iter().rev().find(frees)).is_some_and(|free| free.knows(new, &state.clocks))
 }
 
 /// The memory is somebody else's now.
 pub fn forget(address: usize, size: usize) {
-    if let Some(state) = STATE.get().as_mut().filter(|state| state.on && !state.lines.is_empty()) {
-        (address & !7..address + size).step_by(8).for_each(|at| drop(state.lines.remove(&at)));
+    let Some(state) = STATE.get().as_mut() else { return };
+    let range = address & !7..address + size;
+    if !state.objects.is_empty() {
+        state.objects.retain(|at, _| !range.contains(at));
     }
+    if !state.on {
+        return;
+    }
+    if size / 8 > state.lines.len() {
+        state.lines.retain(|at, _| !range.contains(at));
+    } else {
+        range.clone().step_by(8).for_each(|at| drop(state.lines.remove(&at)));
+    }
+    while let Some(at) = state.blocks.range(range.clone()).next().map(|(at, _)| *at) {
+        state.blocks.remove(&at);
+    }
+}
+
+/// The running thread has allocated a block.
+pub fn allocated(block: usize, size: usize, pc: usize) {
+    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(ALLOCATION), kind: ALLOCATION, pc };
+    let clock = state.clock(by.thread as usize, by.time);
+    state.blocks.insert(block, (block + size, Entry { bytes: 0, by, clock }));
 }

@@ -157,6 +157,13 @@ pub fn wrote(address: usize) {
     }
 }
 
+/// Announces a write of the running thread that leaves in memory what is there: a loop around it may still be one that waits.
+pub fn without_effect(announce: impl FnOnce()) {
+    let writes = fibers::me().writes;
+    announce();
+    fibers::me().writes = writes;
+}
+
 /// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are shared, and to be explored.
 pub fn takes(address: usize, bytes: u8) -> bool {
     if !is_on() || state().request.model == Model::C11 {

@@ -25,6 +25,8 @@ pub struct Fiber {
     /// Its thread-local storage.
     base: usize,
     pub pthread: pthread_t,
+    /// Which stack, thread-local storage and heap it has: that of a thread which has ended may be used again.
+    pub place: usize,
     /// Its stack.
     pub stack: (usize, usize),
     /// Where on it the thread's own frames begin: above are those of the kernel thread that lends it.
@@ -65,6 +67,8 @@ pub struct Fiber {
     pub timed_out: bool,
     /// Its name, if it was given one.
     pub name: Option<[u8; 16]>,
+    /// The locks that it holds, and where it took them, in that order.
+    pub held: Vec<(usize, usize)>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
     pub signals: u64,
     /// It was cancelled; and may not be, or may be at any time, or stands where it may be.
@@ -93,7 +97,13 @@ pub struct Fibers {
     /// How many of the list exist in this execution.
     used: usize,
     current: usize,
+    /// Those that were created and have not ended.
+    live: Vec<ThreadId>,
     lenders: Vec<Lender>,
+    /// By place: who has it, or had it last.
+    places: Vec<ThreadId>,
+    /// Places whose threads have ended, and which nobody asks for any more.
+    vacant: Vec<usize>,
     /// The context of the campaign, to which an execution returns when it ends.
     pub home: usize,
     pub switches: u64,
@@ -126,7 +136,7 @@ impl Fibers {
 
     /// Makes kernel threads ahead of time: how many threads programs usually have.
     pub fn stock(&mut self, count: usize) {
-        lenders::stock(&mut self.lenders, count);
+        lenders::stock(&mut self.lenders, count.min(PLACES));
     }
 
     /// The memory of stacks and thread blocks, which is not the program's data.
@@ -146,7 +156,44 @@ impl Fibers {
 
     /// Is the running thread the only one that has not ended?
     pub fn is_alone(&self) -> bool {
-        self.list[..self.used].iter().filter(|f| !f.ended).count() == 1
+        self.live.len() == 1
+    }
+
+    /// Those that were created and have not ended.
+    pub fn live(&self) -> &[ThreadId] {
+        &self.live
+    }
+
+    /// How many places there are in this execution.
+    pub fn place_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The running thread ends.
+    pub fn retire(&mut self) {
+        let me = ThreadId(self.current as u32);
+        self.live.retain(|thread| *thread != me);
+        let fiber = &mut self.list[self.current];
+        fiber.ended = true;
+        if fiber.detached {
+            self.vacant.push(fiber.place);
+        }
+    }
+
+    /// Somebody has joined the thread, which has ended.
+    pub fn joined(&mut self, thread: ThreadId) {
+        let fiber = &mut self.list[thread.index()];
+        fiber.joined = true;
+        self.vacant.push(fiber.place);
+    }
+
+    /// Nobody will join the thread.
+    pub fn detach(&mut self, thread: ThreadId) {
+        let fiber = &mut self.list[thread.index()];
+        fiber.detached = true;
+        if fiber.ended {
+            self.vacant.push(fiber.place);
+        }
     }
 
     /// Those of this execution.
@@ -156,7 +203,8 @@ impl Fibers {
 
     /// The thread that libc calls by this name.
     pub fn find(&self, pthread: pthread_t) -> Option<ThreadId> {
-        self.list[..self.used].iter().position(|f| f.pthread == pthread).map(|i| ThreadId(i as u32))
+        // The last one first: of threads that come one after the other it is the one that is meant.
+        self.list[..self.used].iter().rposition(|f| f.pthread == pthread).map(|i| ThreadId(i as u32))
     }
 
     /// A new execution: only the main thread, about to run `entry` on the stack below `top`.
@@ -164,6 +212,11 @@ impl Fibers {
         self.used = 0;
         self.add();
         self.current = 0;
+        self.vacant.clear();
+        self.live.clear();
+        self.live.push(ThreadId(0));
+        self.places.clear();
+        self.places.push(ThreadId(0));
         let main = &mut self.list[0];
         // SAFETY: the main stack below `top` is unused between executions.
         main.context = unsafe { context::prepare(top, entry) };
@@ -180,7 +233,8 @@ impl Fibers {
             self.list.push(Fiber::default());
         }
         let fiber = &mut self.list[self.used];
-        fiber.calls.clear(lenders::calls_of(self.used));
+        fiber.place = 0;
+        fiber.calls.clear(lenders::calls_of(0));
         fiber.destructors.clear();
         fiber.reply = Reply::NONE;
         fiber.pthread = 0;
@@ -200,6 +254,7 @@ impl Fibers {
         fiber.deadline = None;
         fiber.timed_out = false;
         fiber.name = None;
+        fiber.held.clear();
         fiber.signals = 0;
         fiber.cancelled = false;
         fiber.uncancellable = false;
@@ -216,8 +271,8 @@ impl Fibers {
     /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have to be created.
     pub fn create(&mut self, thread: ThreadId, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
         let index = thread.index();
-        lenders::stock(&mut self.lenders, index);
-        let lender = self.lenders.get(index - 1)?;
+        let place = self.place_for(thread)?;
+        let lender = self.lenders.get(place - 1)?;
         lender.renew();
         let (context, base, pthread, range) = (lender.context, lender.base, lender.pthread, lender.range);
         scrub(context);
@@ -225,7 +280,10 @@ impl Fibers {
         while self.used <= index {
             self.add();
         }
+        self.live.push(thread);
         let fiber = &mut self.list[index];
+        fiber.place = place;
+        fiber.calls.clear(lenders::calls_of(place));
         fiber.context = context;
         fiber.base = base;
         fiber.pthread = pthread;
@@ -236,6 +294,61 @@ impl Fibers {
         fiber.argument = argument as usize;
         Some(fiber)
     }
+
+    /// A place for a new thread. The first ones have the place of their number, which then depends on nothing else; later ones get a place that has become free, if there is one.
+    fn place_for(&mut self, thread: ThreadId) -> Option<usize> {
+        let index = thread.index();
+        if index < PLACES {
+            lenders::stock(&mut self.lenders, index);
+            if index <= self.lenders.len() {
+                self.take_place(index, thread);
+                return Some(index);
+            }
+        }
+        if let Some(place) = self.vacant.pop() {
+            self.vacate(place);
+            self.take_place(place, thread);
+            return Some(place);
+        }
+        let place = self.places.len().max(PLACES);
+        lenders::stock(&mut self.lenders, place);
+        if place > self.lenders.len() || place > lenders::MOST {
+            return None;
+        }
+        self.take_place(place, thread);
+        Some(place)
+    }
+
+    fn take_place(&mut self, place: usize, thread: ThreadId) {
+        if self.places.len() <= place {
+            self.places.resize(place + 1, ThreadId(0));
+        }
+        self.places[place] = thread;
+    }
+
+    /// What the thread that had this place has left there is nobody's any more.
+    fn vacate(&mut self, place: usize) {
+        let old = &mut self.list[self.places[place].index()];
+        let (start, end) = old.stack;
+        old.stack = (0, 0);
+        old.first_frame = 0;
+        old.sp = 0;
+        old.pthread = 0;
+        old.calls.clear(lenders::calls_of(place));
+        if explore::is_on() {
+            explore::unsupported("there are more threads in one execution than an exploration has stacks for");
+        }
+        control::reuse(start, end - start);
+    }
+}
+
+/// So many threads have a stack, thread-local storage and a heap of their own. Of more than these, those that come later use what others have left.
+const PLACES: usize = 1000;
+
+/// Which stack and heap the running thread has.
+#[inline]
+pub fn place() -> usize {
+    me().place
 }
 
 /// How much of a stack is scrubbed.

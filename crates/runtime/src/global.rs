@@ -101,6 +101,18 @@ pub fn suspect() {
     }
 }
 
+/// Does something in the program's name that is not the program's next step: what the next hook has to look at, it will still look at.
+pub fn unsuspecting(act: impl FnOnce()) {
+    let suspicious = mode() == mode::SUSPICIOUS;
+    if suspicious {
+        set_inside(false);
+    }
+    act();
+    if suspicious {
+        suspect();
+    }
+}
+
 /// Is the runtime at work, or no execution under way?
 pub fn inside() -> bool {
     !active()

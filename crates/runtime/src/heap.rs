@@ -9,7 +9,7 @@
 //!
 //! Blocks of a megabyte and more have a region of their own, whose pages go back to the system.
 
-use crate::{fibers, global, global::Global, shadow, sys};
+use crate::{fibers, global, global::Global, lenders, shadow, sys};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where it lies. Its low 40 bits must not be those of anything else: see [`shadow`].
@@ -21,7 +21,13 @@ const ARENAS: usize = 256;
 /// What libc allocates for itself when it makes a thread: it stays when the program's memory is put back.
 const SYSTEM: usize = ARENAS - 1;
 const BIG_BASE: usize = BASE + ARENA * ARENAS;
-const BIG: usize = 1 << 20;
+
+/// Threads beyond those have smaller arenas, which lie elsewhere. An arena that is full goes on among the large blocks.
+pub const FURTHER_BASE: usize = 0x6058_0000_0000;
+pub const FURTHER_LENGTH: usize = FURTHER_ARENA * FURTHER;
+const FURTHER_ARENA: usize = 1 << 24;
+const FURTHER: usize = lenders::MOST + 1 - SYSTEM;
+pub const BIG: usize = 1 << 20;
 
 const HEADER: usize = 16;
 const PATTERN: u8 = 0xa5;
@@ -95,9 +101,25 @@ struct Arena {
 
 const EMPTY: Arena = Arena { next: 0, free: [0; CLASSES], oldest: 0, newest: 0, resting: 0, changed: false };
 
+/// By number: first those of the first threads, then libc's own, then those of further threads.
+static ALL: Global<[Arena; ARENAS + FURTHER]> = Global::new([EMPTY; ARENAS + FURTHER]);
+
+/// Where an arena begins and ends.
+fn bounds(index: usize) -> (usize, usize) {
+    match index.checked_sub(ARENAS) {
+        None => (BASE + index * ARENA, BASE + (index + 1) * ARENA),
+        Some(further) => (FURTHER_BASE + further * FURTHER_ARENA, FURTHER_BASE + (further + 1) * FURTHER_ARENA),
+    }
+}
+
+/// The arena of the threads at a place.
+fn arena_of(place: usize) -> usize {
+    if place < SYSTEM { place } else { place + 1 }
+}
+
 struct Heap {
     reserved: bool,
-    arenas: [Arena; ARENAS],
+    arenas: &'static Global<[Arena; ARENAS + FURTHER]>,
     /// The first byte of the big region never handed out.
     big: usize,
     /// Big blocks that were given back, as address and length.
@@ -105,13 +127,8 @@ struct Heap {
     system: bool,
 }
 
-static HEAP: Global<Heap> = Global::new(Heap {
-    reserved: false,
-    arenas: [EMPTY; ARENAS],
-    big: BIG_BASE,
-    big_free: [(0, 0); 64],
-    system: false,
-});
+static HEAP: Global<Heap> =
+    Global::new(Heap { reserved: false, arenas: &ALL, big: BIG_BASE, big_free: [(0, 0); 64], system: false });
 /// What [`keep`] has kept.
 static KEPT: Global<Vec<(usize, Arena)>> = Global::new(Vec::new());
 static KEPT_BIG: Global<usize> = Global::new(BIG_BASE);
@@ -128,7 +145,7 @@ fn with<T>(act: impl FnOnce(&mut Heap) -> T) -> T {
     }
     let heap = HEAP.get();
     if !heap.reserved {
-        heap.reserved = sys::reserve(BASE, LENGTH).is_some();
+        heap.reserved = sys::reserve(BASE, LENGTH).is_some() && sys::reserve(FURTHER_BASE, FURTHER_LENGTH).is_some();
     }
     let result = act(heap);
     if locked {
@@ -145,12 +162,16 @@ pub fn for_system(on: bool) -> bool {
 /// Is this an address in this heap?
 #[inline]
 pub fn has(address: usize) -> bool {
-    (BASE..BASE + LENGTH).contains(&address)
+    (BASE..BASE + LENGTH).contains(&address) || (FURTHER_BASE..FURTHER_BASE + FURTHER_LENGTH).contains(&address)
+}
+
+fn is_big(block: usize) -> bool {
+    (BIG_BASE..BASE + LENGTH).contains(&block)
 }
 
 /// Is this the address of a block of this heap?
 pub fn owns(block: usize) -> bool {
-    (BASE + HEADER..BASE + LENGTH).contains(&block) && block.is_multiple_of(16)
+    has(block.wrapping_sub(HEADER)) && block.is_multiple_of(16)
 }
 
 impl Heap {
@@ -158,7 +179,7 @@ impl Heap {
         match (self.system, global::running()) {
             (true, _) => SYSTEM,
             (_, false) => 0,
-            (_, true) => fibers::current().index().min(SYSTEM - 1),
+            (_, true) => arena_of(fibers::place()),
         }
     }
 
@@ -169,8 +190,15 @@ impl Heap {
         if size >= BIG || align > PAGE {
             return self.take_big(size, align);
         }
+        match self.take_small(size, align) {
+            0 => self.take_big(size, align),
+            block => block,
+        }
+    }
+
+    fn take_small(&mut self, size: usize, align: usize) -> usize {
         let index = self.arena();
-        let arena = &mut self.arenas[index];
+        let arena = &mut self.arenas.get()[index];
         arena.changed = true;
         if align > 16 {
             let (_, length) = class_of(size);
@@ -191,7 +219,11 @@ impl Heap {
         let length = (size + HEADER).next_multiple_of(PAGE);
         let slot = self.big_free.iter_mut().find(|(at, l)| *at != 0 && *l == length && align <= 16);
         let at = match slot {
-            Some(slot) => std::mem::take(&mut slot.0),
+            Some(slot) => {
+                let at = std::mem::take(&mut slot.0);
+                shadow::forget(at + HEADER, size);
+                at
+            }
             None => {
                 let at = (self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
                 let end = (at + length).next_multiple_of(PAGE);
@@ -211,7 +243,7 @@ impl Heap {
         let header = Header::of(block);
         let (size, class) = (header.size(), header.class());
         header.set(size, class, FREED);
-        if block >= BIG_BASE {
+        if is_big(block) {
             let length = (size + HEADER).next_multiple_of(PAGE);
             // The page of the header stays: it says that the block is free.
             let start = block.next_multiple_of(PAGE);
@@ -225,17 +257,18 @@ impl Heap {
             return;
         }
         let index = self.arena();
-        self.arenas[index].rest(block, size);
+        self.arenas.get()[index].rest(block, size);
     }
 }
 
 impl Arena {
     fn bump(&mut self, index: usize, length: usize, size: usize, align: usize, class: u8) -> usize {
+        let (start, end) = bounds(index);
         if self.next == 0 {
-            self.next = BASE + index * ARENA;
+            self.next = start;
         }
         let block = (self.next + HEADER).next_multiple_of(align);
-        if block + length > BASE + (index + 1) * ARENA {
+        if block + length > end {
             return 0;
         }
         self.next = block + length;
@@ -268,10 +301,12 @@ impl Arena {
 /// A block of `size` bytes at a multiple of `align`; 0 if there is none. Filled with a pattern, or with zeros.
 pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     let block = with(|heap| heap.take(size, align));
-    if block != 0 && (block < BIG_BASE || block.is_multiple_of(PAGE)) {
+    if block != 0 {
         let byte = if zeroed { 0 } else { PATTERN };
+        // The pages of a large block are fresh, but for the one that its header is on.
+        let length = if !is_big(block) { size } else { size.min(block.next_multiple_of(PAGE) - block) };
         // SAFETY: the block was just taken and is this long.
-        unsafe { std::ptr::write_bytes(block as *mut u8, byte, size) };
+        unsafe { std::ptr::write_bytes(block as *mut u8, byte, length) };
     }
     block
 }
@@ -311,7 +346,8 @@ pub fn keep() {
     let kept = KEPT.get();
     kept.clear();
     let heap = HEAP.get();
-    for (i, arena) in heap.arenas.iter_mut().enumerate() {
+    // Before the program begins there are few threads.
+    for (i, arena) in heap.arenas.get()[..ARENAS].iter_mut().enumerate() {
         arena.changed = false;
         if arena.next != 0 && i != SYSTEM {
             kept.push((i, *arena));
@@ -322,7 +358,7 @@ pub fn keep() {
 
 /// The memory that had been handed out when it was remembered.
 pub fn kept() -> Vec<(usize, usize)> {
-    let mut ranges: Vec<_> = KEPT.get().iter().map(|(i, arena)| (BASE + i * ARENA, arena.next)).collect();
+    let mut ranges: Vec<_> = KEPT.get().iter().map(|(i, arena)| (bounds(*i).0, arena.next)).collect();
     ranges.push((BIG_BASE, *KEPT_BIG.get()));
     ranges.retain(|(start, end)| start < end);
     ranges
@@ -331,8 +367,9 @@ pub fn kept() -> Vec<(usize, usize)> {
 /// Back to the remembered state; the contents are for the snapshot.
 pub fn restore() {
     let heap = HEAP.get();
-    let threads = fibers::all().count().clamp(1, SYSTEM);
-    for (i, arena) in heap.arenas[..threads].iter_mut().enumerate().filter(|(_, arena)| arena.changed) {
+    let used = arena_of(fibers::all().place_count().max(1));
+    let arenas = heap.arenas.get()[..used].iter_mut().enumerate();
+    for (i, arena) in arenas.filter(|(i, arena)| *i != SYSTEM && arena.changed) {
         *arena = KEPT.get().iter().find(|(kept, _)| *kept == i).map_or(EMPTY, |(_, arena)| *arena);
     }
     let big = *KEPT_BIG.get();

@@ -23,6 +23,9 @@ const SLOT: usize = 128 << 20;
 /// A stack, the thread block above it, and the side stack.
 pub const STACK: usize = 64 << 20;
 
+/// So many threads can there be at the same time: addresses end there.
+pub const MOST: usize = 4000;
+
 /// Where the list of calls of a thread begins: right behind its stack, so that the two share page tables, which forked children pay for.
 pub fn calls_of(thread: usize) -> usize {
     THREADS + (thread + 1) * SLOT - (1536 << 10)

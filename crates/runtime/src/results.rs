@@ -1,8 +1,8 @@
 //! What the host is told.
 
 use crate::ending::Verdict;
-use crate::global::Global;
-use crate::shadow::{self, Earlier, Kind};
+use crate::global::{self, Global};
+use crate::shadow::{self, Earlier, Kind, What};
 use crate::{atomically, campaign, control, debugger, details, explore, fibers, hooks, hunt, modules, spec, sys};
 use fencepost_mailbox::{
     Answers, Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request,
@@ -31,6 +31,8 @@ struct Results {
     found: Vec<Found>,
     /// Pairs of program points whose race was seen in this execution.
     races: FxHashSet<(usize, usize)>,
+    /// Locks and the like whose beginning or end another thread does not respect: once is enough.
+    objects: FxHashSet<usize>,
     /// Where stdout and stderr go.
     output: [i32; 2],
 }
@@ -47,8 +49,14 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
         sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
     sys::close(file);
-    *RESULTS.get() =
-        Some(Results { mailbox, execution: 0, found: Vec::new(), races: FxHashSet::default(), output: [-1, -1] });
+    *RESULTS.get() = Some(Results {
+        mailbox,
+        execution: 0,
+        found: Vec::new(),
+        races: FxHashSet::default(),
+        objects: FxHashSet::default(),
+        output: [-1, -1],
+    });
     let header = header().ok_or("no mailbox")?;
     if header.magic != MAGIC {
         return Err("the mailbox was made by another version of Fencepost".to_owned());
@@ -149,6 +157,7 @@ pub fn begin(execution: u64) {
     results.execution = execution;
     results.found.clear();
     results.races.clear();
+    results.objects.clear();
     if let Some(header) = header() {
         header.current.store(execution, Ordering::Relaxed);
         header.pulse.fetch_add(1, Ordering::Relaxed);
@@ -193,12 +202,51 @@ pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
 
 fn word(kind: Kind) -> &'static str {
     match (kind.atomic, kind.write) {
-        _ if kind.free => "free",
+        _ if kind.what != What::Access => deed(kind.what),
         (false, false) => "read",
         (false, true) => "write",
         (true, false) => "atomic read",
         (true, true) => "atomic write",
     }
+}
+
+fn deed(what: What) -> &'static str {
+    match what {
+        What::Access => "access",
+        What::Free => "free",
+        What::Allocation => "allocation",
+        What::Use(_) => "use",
+        What::Initialisation(_) => "init",
+        What::Destruction(_) => "destroy",
+    }
+}
+
+/// What is wrong with two accesses that nothing orders.
+fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String) {
+    let life = later.what.begins_or_ends().map(|object| (object, later, earlier));
+    let life = life.or(earlier.what.begins_or_ends().map(|object| (object, earlier, later)));
+    let Some((object, life, other)) = life else {
+        let message = format!(
+            "{} and {} of the same memory without order between them ({address:#x})",
+            word(earlier),
+            word(later)
+        );
+        return (FindingKind::DataRace, message);
+    };
+    let done = if matches!(life.what, What::Destruction(_)) { "destroyed" } else { "initialised" };
+    let meanwhile = match other.what {
+        What::Use(_) => "uses it".to_owned(),
+        What::Initialisation(_) => "initialises it".to_owned(),
+        What::Destruction(_) => "destroys it".to_owned(),
+        What::Allocation => "allocates its memory".to_owned(),
+        What::Free => "frees its memory".to_owned(),
+        What::Access => format!("accesses its memory ({})", word(other)),
+    };
+    let message = format!(
+        "a {} is {done} while another thread {meanwhile}: nothing orders the two ({address:#x})",
+        object.name()
+    );
+    (FindingKind::MutexMisuse, message)
 }
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
@@ -213,17 +261,45 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &before)];
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
-    let fingerprint = hash((FindingKind::DataRace, &places));
-    let message = format!(
-        "{} and {} of the same memory without order between them ({address:#x})",
-        word(earlier.kind),
-        word(kind)
-    );
+    let (finding, message) = conflict(earlier.kind, kind, address);
+    if finding == FindingKind::MutexMisuse && !results().objects.insert(address) {
+        return;
+    }
+    let fingerprint = hash((finding, &places));
     let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
     let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
     let details = details::about(address, &[me.0, earlier.thread]);
     let after = control::event_count();
-    record(Found { fingerprint, kind: FindingKind::DataRace, message, stacks, spots, details, after });
+    record(Found { fingerprint, kind: finding, message, stacks, spots, details, after });
+}
+
+/// The running thread does something with an object that has been destroyed: is this the first time that it shows?
+pub fn is_first(object: usize) -> bool {
+    results().objects.insert(object)
+}
+
+/// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where the other half of it is, if anywhere: whose, what, and from where.
+pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &str, usize)>) {
+    let pc = global::caller();
+    let there = other.map_or(0, |(_, _, pc)| pc);
+    if !results().races.insert((pc.min(there), pc.max(there))) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let mut stacks = vec![stack(me.0, deed, &fibers::stack_of(me))];
+    let mut threads = vec![me.0];
+    if let Some((thread, deed, pc)) = other.filter(|(_, _, pc)| *pc != 0) {
+        stacks.push(stack(thread, deed, &[pc]));
+        threads.push(thread);
+    }
+    // As for two accesses that nothing orders: one bug, whichever of the two comes later.
+    let mut places = [modules::frame(pc), modules::frame(there)];
+    places.sort();
+    let fingerprint = hash((FindingKind::MutexMisuse, &places));
+    let (details, after) = (details::about(address, &threads), control::event_count());
+    let kind = FindingKind::MutexMisuse;
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.

@@ -28,6 +28,7 @@ pub fn take(arguments: usize, own: &[(usize, usize)]) {
     excluded.push((arena::BASE, arena::BASE + arena::LENGTH));
     excluded.push((shadow::BASE, shadow::BASE + shadow::LENGTH));
     excluded.push((heap::BASE, heap::BASE + heap::LENGTH));
+    excluded.push((heap::FURTHER_BASE, heap::FURTHER_BASE + heap::FURTHER_LENGTH));
     // The library's zeroed data has no name, but follows what has.
     let mut library_end = 0;
     let regions = REGIONS.get();

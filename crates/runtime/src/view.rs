@@ -16,7 +16,7 @@
 //! has touched the place. The second is a deviation: the first such store cannot be delayed.
 
 use crate::global::{self, Global};
-use crate::shadow::{Kind, READ, WRITE};
+use crate::shadow::{Kind, READ, WRITE, What};
 use crate::{control, details, explore, fibers, heap, hooks, results, shadow, stall};
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
@@ -217,7 +217,7 @@ fn one(at: Location, write: bool) {
 
 /// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access takes place, so that what others did while
 /// it waited counts. A store is then already on its way to its buffer, and a thread drains its own before it frees anything: what leaves a buffer later is no access.
-fn look_for_misuse(address: usize, size: usize, kind: Kind) {
+pub fn look_for_misuse(address: usize, size: usize, kind: Kind) {
     if heap::has(address)
         && let Some(earlier) = shadow::freed(address, size)
     {
@@ -303,7 +303,7 @@ pub fn atomic(access: Access, at: Location) -> Reply {
     let reply = control::step(Op::Access(access));
     let write =
         !matches!(access, Access::Load { .. }) && (reply.success || !matches!(access, Access::CompareExchange { .. }));
-    look_for_misuse(at.address as usize, at.size.bytes() as usize, Kind { write, atomic: true, free: false });
+    look_for_misuse(at.address as usize, at.size.bytes() as usize, Kind { write, atomic: true, what: What::Access });
     if control::is_opaque() {
         VIEW.get().own(fibers::current()).operated(at);
     }

@@ -111,7 +111,7 @@ fn token(line: &str, column: u32) -> Range<usize> {
 /// What the thread of a label did there.
 fn caption(finding: &Finding, index: usize, label: &FindingLabel, describe: &dyn Describe) -> String {
     let thread = describe.thread(label.thread);
-    let race = finding.kind == FindingKind::DataRace && describe.later_first();
+    let race = matches!(finding.kind, FindingKind::DataRace | FindingKind::MutexMisuse) && describe.later_first();
     let past = race && index > 0;
     let act = match (&label.access[..], past) {
         ("read", false) => "reads here",
@@ -125,6 +125,15 @@ fn caption(finding: &Finding, index: usize, label: &FindingLabel, describe: &dyn
         ("atomic write", false) => "writes here, atomically",
         ("atomic write", true) => "wrote here, atomically",
         ("free", _) => "freed it here",
+        ("allocation", _) => "allocated it here",
+        ("use", false) => "uses it here",
+        ("use", true) => "used it here",
+        ("lock", _) => "locked it here",
+        ("unlock", _) => "unlocks it here",
+        ("destroy", false) => "destroys it here",
+        ("destroy", true) => "destroyed it here",
+        ("init", false) => "initialises it here",
+        ("init", true) => "initialised it here",
         ("wait", _) => "waits here",
         ("spin", _) => "goes around here",
         _ => match finding.kind {

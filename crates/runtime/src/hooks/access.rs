@@ -50,6 +50,18 @@ pub fn announced<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     access::<SIZE>(address, kind, pc);
 }
 
+/// The same for a size that is known only when it is made.
+pub fn announced_any(address: usize, size: usize, kind: Kind, pc: usize) {
+    match size {
+        1 => access::<1>(address, kind, pc),
+        2 => access::<2>(address, kind, pc),
+        4 => access::<4>(address, kind, pc),
+        8 => access::<8>(address, kind, pc),
+        16 => access::<16>(address, kind, pc),
+        _ => range(address, size, kind, pc),
+    }
+}
+
 /// An access that is not known yet, or that wants more than the race detector.
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
@@ -167,6 +179,26 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             stall::uncertain();
             view::range(address, length, kind.write, pc);
         }
+    }
+}
+
+/// An access that only the race detectors hear of.
+pub fn seen_by_detectors(address: usize, length: usize, kind: Kind, pc: usize) {
+    if global::kind() != mode::HARDWARE && instrumented::is_instrumented(pc) {
+        exact::access(address, length, kind, pc);
+        shadow::range(address, length, kind, pc);
+    }
+}
+
+/// A write to memory that the race detectors know of already.
+pub fn range_stored(address: usize, length: usize, pc: usize) {
+    match global::mode() {
+        mode::HARDWARE => view::range(address, length, true, pc),
+        mode::EXPLORED => {
+            super::volatile::finish_first();
+            shared::range(address, length, true, pc);
+        }
+        _ => {}
     }
 }
 

@@ -1,9 +1,9 @@
 //! Atomic operations and fences.
 
-use super::{at_work, hook};
+use super::{access, at_work, hook};
 use crate::global::{self, mode};
-use crate::shadow::{self, Kind};
-use crate::{control, details, exact, view};
+use crate::shadow::{self, Kind, READ, WRITE, What};
+use crate::{control, details, exact, explore, view};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -77,7 +77,7 @@ pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
         value
     });
     let (address, size) = (at.address as usize, at.size.bytes() as usize);
-    let kind = Kind { write: wrote, atomic: true, free: false };
+    let kind = Kind { write: wrote, atomic: true, what: What::Access };
     exact::access(address, size, kind, global::caller());
     shadow::range(address, size, kind, global::caller());
     (reply, wrote)
@@ -165,13 +165,24 @@ fn compare_exchange_at<T: Copy + Into<u128> + Narrow>(
     orders: (i32, i32),
     weak: bool,
 ) -> i32 {
+    let (pc, bytes) = (global::caller(), size.bytes() as usize);
+    // What is expected may lie where others get at it, and what a plain access of the program needs, this one needs, too.
+    access::announced_any(expected as usize, bytes, READ, pc);
     // SAFETY: C's contract: it points to a value of this type, the program's own.
     let old = unsafe { *expected };
     let at = Location::new(at as u64, size);
     let (success, found) = compare_exchange(at, Value(old.into()), Value(desired.into()), orders, weak);
     if !success {
+        let found = T::narrow(found.0);
+        let announce = || access::announced_any(expected as usize, bytes, WRITE, pc);
+        match global::active() {
+            // It has failed for no reason.
+            true if found.into() == old.into() => global::unsuspecting(|| explore::without_effect(announce)),
+            true => global::unsuspecting(announce),
+            false => {}
+        }
         // SAFETY: as above.
-        unsafe { *expected = T::narrow(found.0) };
+        unsafe { *expected = found };
     }
     success.into()
 }

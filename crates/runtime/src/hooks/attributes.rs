@@ -3,7 +3,7 @@
 //! The kernel threads that it would reach only lend their storage, and in a child process they are not there at all. So names are kept here,
 //! processors and priorities are accepted and mean nothing, and a signal waits until the thread runs.
 
-use super::{at_work, cancel, hook, kernel};
+use super::{at_work, cancel, hook, kernel, text};
 use crate::global::active;
 use crate::real::real;
 use crate::{fibers, sys};
@@ -14,14 +14,14 @@ hook! { fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
         return real!(pthread_setname_np(thread, name): fn(pthread_t, *const c_char) -> c_int);
     }
     // SAFETY: a string that ends, by the contract of the function.
-    let text = unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes();
+    let given = unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes();
     let all = fibers::all();
     match all.find(thread) {
         None => ESRCH,
-        Some(_) if text.len() > 15 => ERANGE,
+        Some(_) if given.len() > 15 => ERANGE,
         Some(target) => {
             let mut name = [0; 16];
-            name[..text.len()].copy_from_slice(text);
+            name[..given.len()].copy_from_slice(given);
             all.get(target).name = Some(name);
             0
         }
@@ -39,6 +39,7 @@ hook! { fn pthread_getname_np(thread: pthread_t, buffer: *mut c_char, size: size
     if length > size {
         return ERANGE;
     }
+    text::write(buffer as usize, length);
     // SAFETY: the program's buffer, of this size.
     unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), buffer.cast(), length) };
     0
@@ -59,6 +60,7 @@ hook! { fn pthread_getaffinity_np(thread: pthread_t, size: size_t, set: *mut c_v
     if !active() {
         return real!(pthread_getaffinity_np(thread, size, set): fn(pthread_t, size_t, *mut c_void) -> c_int);
     }
+    text::write(set as usize, size);
     match real!(sched_getaffinity(0, size, set): fn(pid_t, size_t, *mut c_void) -> c_int) {
         0 => 0,
         _ => EINVAL,

@@ -1,8 +1,9 @@
 //! Barriers.
 
-use super::{at_work, hook};
+use super::{at_work, hook, objects};
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use crate::{control, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Hidden, Location, Op, StoreOrder, Value};
@@ -12,6 +13,9 @@ use libc::{c_int, c_uint};
 const PARTIES: usize = 8;
 
 hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_uint) -> c_int {
+    if active() {
+        at_work(|| objects::initialised(Object::Barrier, barrier));
+    }
     let result = real!(pthread_barrier_init(barrier, attributes, parties): fn(usize, usize, c_uint) -> c_int);
     if active() && result == 0 {
         // There may have been another one at this address, in the middle of a generation: its arrivals do not count for this one.
@@ -31,7 +35,10 @@ hook! { fn pthread_barrier_wait(barrier: usize) -> c_int {
     }
     // SAFETY: a barrier of the program's.
     let parties = unsafe { *((barrier + PARTIES) as *const u32) };
-    let last = at_work(|| control::perform(Op::Sync(Sync::BarrierWait { barrier: barrier as u64, parties }))).success;
+    let last = at_work(|| {
+        objects::used(Object::Barrier, barrier);
+        control::perform(Op::Sync(Sync::BarrierWait { barrier: barrier as u64, parties })).success
+    });
     if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
 } }
 
@@ -39,5 +46,6 @@ hook! { fn pthread_barrier_destroy(barrier: usize) -> c_int {
     if !active() {
         return real!(pthread_barrier_destroy(barrier): fn(usize) -> c_int);
     }
+    at_work(|| objects::destroyed(Object::Barrier, barrier));
     0
 } }

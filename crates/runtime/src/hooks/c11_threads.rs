@@ -4,11 +4,12 @@
 //! hook of its own, which does what the one of POSIX does and returns what C says.
 
 use super::mutex::{self, Mutex};
-use super::{at_work, cancel, cond, hook, once, threads, time};
+use super::{at_work, cancel, cond, hook, objects, once, text, threads, time};
 use crate::clock;
 use crate::fibers::Start;
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, c_int, c_void, pthread_key_t, pthread_t, timespec};
@@ -41,18 +42,20 @@ hook! { fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_vo
         return real!(thrd_create(thread, start, argument): fn(*mut pthread_t, Start, *mut c_void) -> c_int);
     }
     // The function returns an int, the lower half of the register that holds a pointer.
-    outcome(at_work(|| threads::create(thread, std::ptr::null(), start, argument)))
+    threads::create(thread, std::ptr::null(), start, argument);
+    SUCCESS
 } }
 
 hook! { fn thrd_join(thread: pthread_t, result: *mut c_int) -> c_int {
     if !active() {
         return real!(thrd_join(thread, result): fn(pthread_t, *mut c_int) -> c_int);
     }
-    let mut whole: *mut c_void = std::ptr::null_mut();
+    let mut whole = 0;
     let error = at_work(|| threads::join(thread, &mut whole, None));
     if error == 0 && !result.is_null() {
+        text::write(result as usize, size_of::<c_int>());
         // SAFETY: the program's variable for the result.
-        unsafe { *result = whole as usize as c_int };
+        unsafe { *result = whole as c_int };
     }
     outcome(error)
 } }
@@ -82,6 +85,7 @@ hook! { fn thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int {
     if !active() {
         return real!(thrd_sleep(time, left): fn(*const timespec, *mut timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let time = time::nanoseconds(unsafe { &*time });
     at_work(|| time::sleep_until(clock::now().saturating_add(time)));
@@ -93,9 +97,36 @@ hook! { fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
     if !active() || base != UTC {
         return real!(timespec_get(time, base): fn(*mut timespec, c_int) -> c_int);
     }
+    text::write(time as usize, size_of::<timespec>());
     // SAFETY: the program's variable for the result.
     unsafe { *time = time::as_timespec(clock::read(libc::CLOCK_REALTIME)) };
     base
+} }
+
+hook! { fn mtx_init(mutex: *mut Mutex, kind: c_int) -> c_int {
+    mutex::initialise(mutex);
+    real!(mtx_init(mutex, kind): fn(*mut Mutex, c_int) -> c_int)
+} }
+
+hook! { fn mtx_destroy(mutex: *mut Mutex) {
+    if !active() {
+        return real!(mtx_destroy(mutex): fn(*mut Mutex));
+    }
+    at_work(|| mutex::destroy(mutex));
+} }
+
+hook! { fn cnd_init(condition: usize) -> c_int {
+    if active() {
+        at_work(|| objects::initialised(Object::ConditionVariable, condition));
+    }
+    real!(cnd_init(condition): fn(usize) -> c_int)
+} }
+
+hook! { fn cnd_destroy(condition: usize) {
+    if !active() {
+        return real!(cnd_destroy(condition): fn(usize));
+    }
+    at_work(|| cond::destroy(condition))
 } }
 
 hook! { fn mtx_lock(mutex: *mut Mutex) -> c_int {
@@ -144,7 +175,7 @@ hook! { fn cnd_signal(condition: usize) -> c_int {
     if !active() {
         return real!(cnd_signal(condition): fn(usize) -> c_int);
     }
-    at_work(|| crate::control::perform(Op::Sync(Sync::NotifyOne { condvar: condition as u64 })));
+    at_work(|| cond::notify(condition, Sync::NotifyOne { condvar: condition as u64 }));
     SUCCESS
 } }
 
@@ -152,7 +183,7 @@ hook! { fn cnd_broadcast(condition: usize) -> c_int {
     if !active() {
         return real!(cnd_broadcast(condition): fn(usize) -> c_int);
     }
-    at_work(|| crate::control::perform(Op::Sync(Sync::NotifyAll { condvar: condition as u64 })));
+    at_work(|| cond::notify(condition, Sync::NotifyAll { condvar: condition as u64 }));
     SUCCESS
 } }
 

@@ -5,7 +5,7 @@
 //!
 //! Cancellation comes where the thread waits or asks; if it may come at any time, it comes at the thread's next operation.
 
-use super::{at_work, hook};
+use super::{at_work, hook, text};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
@@ -143,6 +143,7 @@ hook! { fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
     let me = fibers::me();
     let before = std::mem::replace(&mut me.uncancellable, state == DISABLED);
     if !old.is_null() {
+        text::write(old as usize, size_of::<c_int>());
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }
@@ -162,6 +163,7 @@ hook! { fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
     let me = fibers::me();
     let before = std::mem::replace(&mut me.asynchronous, kind == ASYNCHRONOUS);
     if !old.is_null() {
+        text::write(old as usize, size_of::<c_int>());
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }

@@ -1,6 +1,6 @@
 //! Random numbers that the system gives: the same in every execution, so that executions can be repeated.
 
-use super::{at_work, hook};
+use super::{at_work, hook, text};
 use crate::global::{Global, active};
 use crate::real::real;
 use libc::{c_int, c_uint, c_void, size_t, ssize_t};
@@ -24,6 +24,7 @@ fn next() -> u64 {
 
 /// Fills memory of the program's.
 pub fn fill(buffer: *mut c_void, length: size_t) {
+    text::write(buffer as usize, length);
     at_work(|| {
         for i in 0..length {
             // SAFETY: the program's buffer, of this length.

@@ -3,9 +3,10 @@
 use super::cancel::waiting;
 use super::mutex::{self, Mutex};
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook};
+use super::{at_work, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use crate::{clock, control, explore, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Update};
@@ -15,8 +16,57 @@ use libc::{ETIMEDOUT, c_int, timespec};
 const CLOCK_WORD: usize = 36;
 const MONOTONIC: u32 = 2;
 
+/// In the same word: how glibc marks one that is destroyed.
+const DESTROYED: u32 = 4;
+
+fn word<'a>(condition: usize) -> &'a mut u32 {
+    // SAFETY: a condition variable of the program's; nobody else looks at this word.
+    unsafe { &mut *((condition + CLOCK_WORD) as *mut u32) }
+}
+
+/// The running thread is about to do this with it.
+pub fn used(condition: usize, deed: &'static str) {
+    if *word(condition) & DESTROYED != 0 {
+        objects::is_gone(Object::ConditionVariable, condition, deed);
+    }
+    objects::used(Object::ConditionVariable, condition);
+}
+
+hook! { fn pthread_cond_init(condition: usize, attributes: usize) -> c_int {
+    if active() {
+        at_work(|| objects::initialised(Object::ConditionVariable, condition));
+    }
+    real!(pthread_cond_init(condition, attributes): fn(usize, usize) -> c_int)
+} }
+
+hook! { fn pthread_cond_destroy(condition: usize) -> c_int {
+    if !active() {
+        return real!(pthread_cond_destroy(condition): fn(usize) -> c_int);
+    }
+    at_work(|| destroy(condition));
+    0
+} }
+
+/// Ends the life of a condition variable. Threads that were woken may still be on their way out; those that wait would do so for ever.
+pub fn destroy(condition: usize) {
+    if *word(condition) & DESTROYED != 0 {
+        return objects::is_gone(Object::ConditionVariable, condition, "destroy");
+    }
+    objects::destroyed(Object::ConditionVariable, condition);
+    if fibers::all().count() > 1 {
+        let waiting = control::perform(change(condition as u64, RmwOrder::Relaxed, Update::WakeAll)).value.0;
+        if waiting > 0 {
+            objects::wrong(Object::ConditionVariable, condition, "destroy", "for which threads wait", None);
+        }
+    }
+    *word(condition) |= DESTROYED;
+}
+
 /// Waits for the condition, until a time if there is one.
 pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
+    used(condition, "wait");
+    mutex::at(mutex).used("unlock");
+    mutex::check_held(mutex);
     let count = mutex::at(mutex).disown();
     let key = mutex::at(mutex).key();
     if deadline.is_some() && explore::is_on() {
@@ -38,6 +88,12 @@ pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int
     }
     mutex::at(mutex).own(count);
     if late { ETIMEDOUT } else { 0 }
+}
+
+/// Wakes one thread, or all.
+pub fn notify(condition: usize, how: Sync) {
+    used(condition, "signal");
+    control::perform(Op::Sync(how));
 }
 
 fn change(key: u64, order: RmwOrder, update: Update) -> Op {
@@ -65,9 +121,10 @@ hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *co
     if !active() {
         return real!(pthread_cond_timedwait(condition, mutex, time): fn(usize, *mut Mutex, *const timespec) -> c_int);
     }
-    // SAFETY: a condition variable of the program's, and its time.
-    let (word, time) = unsafe { (*((condition + CLOCK_WORD) as *const u32), &*time) };
-    let name = if word & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+    text::read(time as usize, size_of::<timespec>());
+    // SAFETY: the program's time.
+    let time = unsafe { &*time };
+    let name = if *word(condition) & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
     at_work(|| waiting(|| wait(condition, mutex, Some(clock::since_start(name, time)))))
 } }
 
@@ -75,6 +132,7 @@ hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_i
     if !active() {
         return real!(pthread_cond_clockwait(condition, mutex, name, time): fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let time = unsafe { &*time };
     at_work(|| waiting(|| wait(condition, mutex, Some(clock::since_start(name, time)))))
@@ -84,7 +142,7 @@ hook! { fn pthread_cond_signal(condition: usize) -> c_int {
     if !active() {
         return real!(pthread_cond_signal(condition): fn(usize) -> c_int);
     }
-    at_work(|| control::perform(Op::Sync(Sync::NotifyOne { condvar: condition as u64 })));
+    at_work(|| notify(condition, Sync::NotifyOne { condvar: condition as u64 }));
     0
 } }
 
@@ -92,6 +150,6 @@ hook! { fn pthread_cond_broadcast(condition: usize) -> c_int {
     if !active() {
         return real!(pthread_cond_broadcast(condition): fn(usize) -> c_int);
     }
-    at_work(|| control::perform(Op::Sync(Sync::NotifyAll { condvar: condition as u64 })));
+    at_work(|| notify(condition, Sync::NotifyAll { condvar: condition as u64 }));
     0
 } }

@@ -93,7 +93,7 @@ macro_rules! opens {
 
 opens! {
     open open64 openat openat64 creat creat64 fopen fopen64 fdopen tmpfile tmpfile64 mkstemp mkostemp opendir
-    dup socket socketpair pipe pipe2 eventfd epoll_create epoll_create1 timerfd_create signalfd
+    dup socket eventfd epoll_create epoll_create1 timerfd_create signalfd
     inotify_init inotify_init1 memfd_create shm_open
 }
 

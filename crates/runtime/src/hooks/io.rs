@@ -53,7 +53,7 @@ fn writes(file: c_int, buffer: usize, size: usize) {
 }
 
 /// Does something after a call of libc, whose error stays.
-fn keeping_error(act: impl FnOnce()) {
+pub fn keeping_error(act: impl FnOnce()) {
     // SAFETY: the running thread's own.
     let error = unsafe { *libc::__errno_location() };
     act();
@@ -92,6 +92,9 @@ hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) 
 hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> ssize_t {
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLIN);
+    }
+    if !from.is_null() {
+        text::write(length as usize, size_of::<socklen_t>());
     }
     let result = real!(recvfrom(file, buffer, size, flags, from, length):
         fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t);
@@ -183,6 +186,9 @@ hook! { fn eventfd_write(file: c_int, value: u64) -> c_int {
 
 hook! { fn accept(file: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
     await_file(file, libc::POLLIN);
+    if !address.is_null() {
+        text::write(length as usize, size_of::<socklen_t>());
+    }
     let result = real!(accept(file, address, length): fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int);
     has_read(file, 0, result.min(0) as ssize_t);
     result
@@ -191,6 +197,9 @@ hook! { fn accept(file: c_int, address: *mut sockaddr, length: *mut socklen_t) -
 hook! { fn accept4(file: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int {
     opens();
     await_file(file, libc::POLLIN);
+    if !address.is_null() {
+        text::write(length as usize, size_of::<socklen_t>());
+    }
     let result = real!(accept4(file, address, length, flags): fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int);
     has_read(file, 0, result.min(0) as ssize_t);
     result
@@ -198,6 +207,27 @@ hook! { fn accept4(file: c_int, address: *mut sockaddr, length: *mut socklen_t, 
 
 watch! { fn connect(file: c_int) { descriptors::release_now(file) } }
 watch! { fn shutdown(file: c_int) { descriptors::release_now(file) } }
+
+hook! { fn pread(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) -> ssize_t {
+    used(file);
+    has_read(file, buffer as usize, real!(pread(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
+} }
+
+hook! { fn pread64(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) -> ssize_t {
+    used(file);
+    has_read(file, buffer as usize, real!(pread64(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
+} }
+
+/// The kernel is about to say of each of these files what has happened.
+fn answers(files: *const pollfd, count: nfds_t) {
+    let place = files as usize + std::mem::offset_of!(pollfd, revents);
+    (0..count as usize).for_each(|i| text::write(place + i * size_of::<pollfd>(), size_of::<i16>()));
+}
+
+/// The kernel has written so many events.
+fn has_events(events: *const epoll_event, count: c_int) {
+    keeping_error(|| text::write(events as usize, count.max(0) as usize * size_of::<epoll_event>()));
+}
 
 /// Some file is ready, says what a call returned: it is not known which one, and that is how its writer wants it.
 fn has_waited(result: c_int) -> c_int {
@@ -216,6 +246,7 @@ hook! { fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     // A time-out is so many chances for the others: real time does not pass.
     await_files(list, (timeout > 0).then_some(timeout as u64));
     let timeout = if timeout > 0 { 0 } else { timeout };
+    answers(files, count);
     has_waited(real!(poll(files, count, timeout): fn(*mut pollfd, nfds_t, c_int) -> c_int))
 } }
 
@@ -232,6 +263,7 @@ hook! { fn ppoll(files: *mut pollfd, count: nfds_t, time: *const timespec, mask:
     }
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     let time = if active() && !time.is_null() { &raw const now } else { time };
+    answers(files, count);
     has_waited(real!(ppoll(files, count, time, mask): fn(*mut pollfd, nfds_t, *const timespec, usize) -> c_int))
 } }
 
@@ -290,10 +322,14 @@ fn await_events(set: c_int, timeout: c_int) -> c_int {
 
 hook! { fn epoll_wait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int {
     let timeout = await_events(set, timeout);
-    has_waited(real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int))
+    let result = has_waited(real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int));
+    has_events(events, result);
+    result
 } }
 
 hook! { fn epoll_pwait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: usize) -> c_int {
     let timeout = await_events(set, timeout);
-    has_waited(real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int))
+    let result = has_waited(real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int));
+    has_events(events, result);
+    result
 } }

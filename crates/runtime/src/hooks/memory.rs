@@ -1,29 +1,48 @@
 //! `malloc` and its family.
 
 use super::semaphore::fail;
-use super::{at_work, hook};
+use super::{access, at_work, hook, text};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{control, details, exact, explore, results, shadow, shared, view};
+use crate::shadow::{READ, WRITE};
+use crate::{control, details, exact, explore, instrumented, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
 pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
-    // The heap fills the block: that is not a store of the program's.
     let inside = global::inside();
+    // Where a store is an operation, zeros are stores: what was there before them, others may see.
+    let stores_zeros =
+        zeroed && !inside && size < heap::BIG && matches!(global::kind(), mode::HARDWARE | mode::EXPLORED);
     let block = global::quietly(|| {
-        let block = heap::allocate(size, align, zeroed);
+        // The heap fills the block: that is not a store of the program's.
+        let block = heap::allocate(size, align, zeroed && !stores_zeros);
         if !inside && block != 0 {
             shadow::fence(block, size);
             exact::forget(block, size);
             details::allocated(block, size);
+            watch_allocation(block, size);
         }
         block
     });
     if block == 0 {
         fail(ENOMEM);
+    } else if stores_zeros {
+        access::range_stored(block, size, global::caller());
+        // SAFETY: the block was just allocated and is this long.
+        global::quietly(|| unsafe { std::ptr::write_bytes(block as *mut u8, 0, size) });
     }
     block
+}
+
+/// To the race detectors an allocation is a write: another thread that gets to the block without an order behind it is wrong, whether it is zeroed or not. What code without instrumentation
+/// allocates is handed on in ways that are not seen.
+fn watch_allocation(block: usize, size: usize) {
+    let pc = global::caller();
+    if global::kind() != mode::HARDWARE && instrumented::is_instrumented(pc) {
+        shadow::allocated(block, size, pc);
+        exact::allocated(block, size, pc);
+    }
 }
 
 hook! { fn malloc(size: usize) -> usize {
@@ -105,8 +124,13 @@ fn resize(block: usize, size: usize) -> usize {
     let new = allocate(size, 16, false);
     if new != 0 {
         let kept = heap::size(block).min(size);
+        // For races, the old block is freed and the new one allocated. Where accesses are operations, the copy is some.
+        if active() && matches!(global::kind(), mode::HARDWARE | mode::EXPLORED) {
+            access::range(block, kept, READ, global::caller());
+            access::range(new, kept, WRITE, global::caller());
+        }
         // SAFETY: both blocks are at least this long, and are not the same.
-        unsafe { std::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, kept) };
+        global::quietly(|| unsafe { std::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, kept) });
         release(block);
     }
     new
@@ -141,6 +165,7 @@ hook! { fn posix_memalign(result: *mut usize, align: usize, size: usize) -> c_in
     match allocate(size, align.max(16), false) {
         0 => ENOMEM,
         block => {
+            text::write(result as usize, size_of::<usize>());
             // SAFETY: the program's variable for the result.
             unsafe { *result = block };
             0

@@ -20,6 +20,7 @@ pub mod io;
 pub mod kernel;
 pub mod memory;
 pub mod mutex;
+pub mod objects;
 pub mod once;
 pub mod panics;
 pub mod process;
@@ -179,6 +180,7 @@ pub fn begin() {
     panics::reset();
     crate::spec::begin();
     stdio::begin();
+    objects::begin();
     descriptors::begin();
     chance::begin();
 }

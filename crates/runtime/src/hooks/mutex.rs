@@ -4,12 +4,13 @@
 //! is put back with the rest of the program's memory. Whether it is locked is for the engine to say.
 
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook};
+use super::{at_work, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use crate::{clock, control, fibers};
-use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
+use fencepost_trace::{Op, ThreadId};
 use libc::{EBUSY, EDEADLK, EPERM, ETIMEDOUT, c_int, timespec};
 
 /// The beginning of glibc's `pthread_mutex_t`.
@@ -24,6 +25,8 @@ pub struct Mutex {
 
 const RECURSIVE: i32 = 1;
 const ERROR_CHECKING: i32 = 2;
+/// How glibc marks a mutex that was destroyed: as of a kind that there is not.
+const DESTROYED: i32 = -1;
 
 impl Mutex {
     fn kind(&self) -> i32 {
@@ -34,10 +37,15 @@ impl Mutex {
         self as *const Mutex as u64
     }
 
+    fn address(&self) -> usize {
+        self as *const Mutex as usize
+    }
+
     /// The running thread has it.
     pub fn own(&mut self, count: u32) {
         self.owner = fibers::current().0 as i32 + 1;
         self.count = count;
+        objects::hold(self.address());
     }
 
     fn is_mine(&self) -> bool {
@@ -46,8 +54,27 @@ impl Mutex {
 
     /// Nobody has it. How often it was held.
     pub fn disown(&mut self) -> u32 {
+        if let Some((holder, _)) = self.holder() {
+            objects::let_go(holder, self.address());
+        }
         self.owner = 0;
         std::mem::take(&mut self.count)
+    }
+
+    /// Who has it, and where it was taken. What lies in memory that is not initialised tells nothing.
+    fn holder(&self) -> Option<(ThreadId, usize)> {
+        let thread = u32::try_from(self.owner).ok()?.checked_sub(1)?;
+        let fiber = fibers::all().list().get(thread as usize)?;
+        let held = fiber.held.iter().rev().find(|(at, _)| *at == self.address());
+        held.map(|(_, pc)| (ThreadId(thread), *pc))
+    }
+
+    /// The running thread is about to do this with it.
+    pub fn used(&self, deed: &'static str) {
+        if self.kind == DESTROYED {
+            objects::is_gone(Object::Mutex, self.address(), deed);
+        }
+        objects::used(Object::Mutex, self.address());
     }
 }
 
@@ -74,6 +101,7 @@ fn again(mutex: &mut Mutex, otherwise: c_int) -> Option<c_int> {
 
 /// Takes the mutex, until a time if there is one.
 pub fn lock(mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
+    at(mutex).used("lock");
     if let Some(result) = again(at(mutex), EDEADLK) {
         return result;
     }
@@ -108,6 +136,7 @@ hook! { fn pthread_mutex_trylock(mutex: *mut Mutex) -> c_int {
 
 /// Takes the mutex if it is free.
 pub fn try_lock(mutex: *mut Mutex) -> c_int {
+    at(mutex).used("lock");
     if let Some(result) = again(at(mutex), EBUSY) {
         return result;
     }
@@ -122,6 +151,7 @@ hook! { fn pthread_mutex_timedlock(mutex: *mut Mutex, time: *const timespec) -> 
     if !active() {
         return real!(pthread_mutex_timedlock(mutex, time): fn(*mut Mutex, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let deadline = clock::since_start(libc::CLOCK_REALTIME, unsafe { &*time });
     at_work(|| lock(mutex, Some(deadline)))
@@ -131,6 +161,7 @@ hook! { fn pthread_mutex_clocklock(mutex: *mut Mutex, name: c_int, time: *const 
     if !active() {
         return real!(pthread_mutex_clocklock(mutex, name, time): fn(*mut Mutex, c_int, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let deadline = clock::since_start(name, unsafe { &*time });
     at_work(|| lock(mutex, Some(deadline)))
@@ -143,12 +174,32 @@ hook! { fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
     at_work(|| unlock(mutex))
 } }
 
+/// The running thread gives it back: it must be the one that has it.
+pub fn check_held(mutex: *mut Mutex) {
+    let this = at(mutex);
+    if matches!(this.kind(), RECURSIVE | ERROR_CHECKING) {
+        // These tell the program so themselves.
+        return;
+    }
+    if this.lock != 0 {
+        // Taken before the execution began, by libc's own function.
+        this.lock = 0;
+    } else if !this.is_mine() && this.kind != DESTROYED {
+        match this.holder() {
+            Some(holder) => objects::is_held(Object::Mutex, this.address(), "unlock", holder),
+            None => objects::wrong(Object::Mutex, this.address(), "unlock", "that is not locked", None),
+        }
+    }
+}
+
 /// Gives the mutex back.
 pub fn unlock(mutex: *mut Mutex) -> c_int {
     let this = at(mutex);
+    this.used("unlock");
     if this.kind() != 0 && this.kind() != 3 && !this.is_mine() {
         return EPERM;
     }
+    check_held(mutex);
     if this.kind() == RECURSIVE && this.count > 1 {
         this.count -= 1;
         return 0;
@@ -158,13 +209,116 @@ pub fn unlock(mutex: *mut Mutex) -> c_int {
     0
 }
 
-// Spin locks: to the scheduler, mutexes whose owner nobody knows.
+hook! { fn pthread_mutex_init(mutex: *mut Mutex, attributes: usize) -> c_int {
+    initialise(mutex);
+    real!(pthread_mutex_init(mutex, attributes): fn(*mut Mutex, usize) -> c_int)
+} }
+
+/// The program initialises a mutex: there may be one, and somebody may hold it.
+pub fn initialise(mutex: *mut Mutex) {
+    if !active() {
+        return;
+    }
+    at_work(|| {
+        let this = at(mutex);
+        if let Some(holder) = this.holder() {
+            objects::is_held(Object::Mutex, this.address(), "init", holder);
+        }
+        objects::initialised(Object::Mutex, this.address());
+        free_again(this.address());
+    });
+}
+
+/// There is a new lock at this address. If an old one was never given back, nobody holds it any more.
+fn free_again(at: usize) {
+    while let Some((thread, _)) = objects::holder(at) {
+        objects::let_go(thread, at);
+        control::perform(Op::Sync(Sync::Unlock { mutex: at as u64 }));
+    }
+}
+
+hook! { fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
+    if !active() {
+        return real!(pthread_mutex_destroy(mutex): fn(*mut Mutex) -> c_int);
+    }
+    at_work(|| destroy(mutex))
+} }
+
+/// Ends the life of a mutex. As with libc, one that is held stays.
+pub fn destroy(mutex: *mut Mutex) -> c_int {
+    let this = at(mutex);
+    if this.kind == DESTROYED {
+        objects::is_gone(Object::Mutex, this.address(), "destroy");
+        return 0;
+    }
+    if let Some(holder) = this.holder() {
+        objects::is_held(Object::Mutex, this.address(), "destroy", holder);
+        return EBUSY;
+    }
+    objects::destroyed(Object::Mutex, this.address());
+    this.kind = DESTROYED;
+    0
+}
+
+// Spin locks: to the scheduler, mutexes.
+
+/// What glibc initialises a spin lock with: it is free. One that libc's own function has taken is less.
+const FREE: i32 = 1;
+/// A spin lock that was destroyed.
+const NO_SPIN_LOCK: i32 = i32::MIN;
+
+fn spin_word<'a>(lock: usize) -> &'a mut i32 {
+    // SAFETY: the program says that there is a lock; nobody else looks at it.
+    unsafe { &mut *(lock as *mut i32) }
+}
+
+/// The running thread is about to do this with a spin lock.
+fn use_spin(lock: usize, deed: &'static str) {
+    if *spin_word(lock) == NO_SPIN_LOCK {
+        objects::is_gone(Object::SpinLock, lock, deed);
+    }
+    objects::used(Object::SpinLock, lock);
+}
+
+hook! { fn pthread_spin_init(lock: usize, shared: c_int) -> c_int {
+    if active() {
+        at_work(|| {
+            if let Some(holder) = objects::holder(lock).filter(|_| *spin_word(lock) == FREE) {
+                objects::is_held(Object::SpinLock, lock, "init", holder);
+            }
+            objects::initialised(Object::SpinLock, lock);
+            free_again(lock);
+        });
+    }
+    real!(pthread_spin_init(lock, shared): fn(usize, c_int) -> c_int)
+} }
+
+hook! { fn pthread_spin_destroy(lock: usize) -> c_int {
+    if !active() {
+        return real!(pthread_spin_destroy(lock): fn(usize) -> c_int);
+    }
+    at_work(|| {
+        match objects::holder(lock) {
+            Some(holder) => objects::is_held(Object::SpinLock, lock, "destroy", holder),
+            None if *spin_word(lock) == NO_SPIN_LOCK => objects::is_gone(Object::SpinLock, lock, "destroy"),
+            None => {
+                objects::destroyed(Object::SpinLock, lock);
+                *spin_word(lock) = NO_SPIN_LOCK;
+            }
+        }
+        0
+    })
+} }
 
 hook! { fn pthread_spin_lock(lock: usize) -> c_int {
     if !active() {
         return real!(pthread_spin_lock(lock): fn(usize) -> c_int);
     }
-    at_work(|| control::perform(Op::Sync(Sync::Lock { mutex: lock as u64 })));
+    at_work(|| {
+        use_spin(lock, "lock");
+        control::perform(Op::Sync(Sync::Lock { mutex: lock as u64 }));
+        objects::hold(lock);
+    });
     0
 } }
 
@@ -172,14 +326,33 @@ hook! { fn pthread_spin_trylock(lock: usize) -> c_int {
     if !active() {
         return real!(pthread_spin_trylock(lock): fn(usize) -> c_int);
     }
-    if at_work(|| control::perform(Op::Sync(Sync::TryLock { mutex: lock as u64 }))).success { 0 } else { EBUSY }
+    at_work(|| {
+        use_spin(lock, "lock");
+        if !control::perform(Op::Sync(Sync::TryLock { mutex: lock as u64 })).success {
+            return EBUSY;
+        }
+        objects::hold(lock);
+        0
+    })
 } }
 
 hook! { fn pthread_spin_unlock(lock: usize) -> c_int {
     if !active() {
         return real!(pthread_spin_unlock(lock): fn(usize) -> c_int);
     }
-    at_work(|| control::perform(Op::Sync(Sync::Unlock { mutex: lock as u64 })));
+    at_work(|| {
+        use_spin(lock, "unlock");
+        if !objects::let_go(fibers::current(), lock) && *spin_word(lock) == FREE {
+            match objects::holder(lock) {
+                Some(holder) => {
+                    objects::is_held(Object::SpinLock, lock, "unlock", holder);
+                    objects::let_go(holder.0, lock);
+                }
+                None => objects::wrong(Object::SpinLock, lock, "unlock", "that is not locked", None),
+            }
+        }
+        control::perform(Op::Sync(Sync::Unlock { mutex: lock as u64 }));
+    });
     0
 } }
 

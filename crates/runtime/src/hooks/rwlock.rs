@@ -1,9 +1,10 @@
 //! Reader-writer locks.
 
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook};
+use super::{at_work, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use crate::{clock, control, fibers};
 use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
@@ -17,24 +18,60 @@ fn writer<'a>(lock: usize) -> &'a mut i32 {
     unsafe { &mut *((lock + WRITER) as *mut i32) }
 }
 
+/// In that field: the lock was destroyed.
+const DESTROYED: i32 = -1;
+
+/// Did libc's own functions take the lock for reading, before the execution began? It then counts readers in the first word.
+fn has_real_readers(lock: usize) -> bool {
+    // SAFETY: as above.
+    unsafe { *(lock as *const u32) != 0 }
+}
+
+/// The running thread is about to do this with it.
+fn used(lock: usize, deed: &'static str) {
+    if *writer(lock) == DESTROYED {
+        objects::is_gone(Object::ReaderWriterLock, lock, deed);
+        *writer(lock) = 0;
+    }
+    objects::used(Object::ReaderWriterLock, lock);
+}
+
+/// Takes it if it can be had at once.
+fn attempt_now(lock: usize, op: Sync) -> c_int {
+    used(lock, "lock");
+    if !control::perform(Op::Sync(op)).success {
+        return EBUSY;
+    }
+    objects::hold(lock);
+    0
+}
+
 fn my_name() -> i32 {
     fibers::current().0 as i32 + 1
 }
 
 fn read_lock(lock: usize, deadline: Option<u64>) -> c_int {
+    used(lock, "lock");
     if *writer(lock) == my_name() {
         return EDEADLK;
     }
-    match attempt(deadline, Op::Sync(Sync::TryReadLock { lock: lock as u64 })) {
-        Some(true) => return 0,
-        Some(false) => return ETIMEDOUT,
-        None => fibers::me().deadline = deadline,
+    let late = match attempt(deadline, Op::Sync(Sync::TryReadLock { lock: lock as u64 })) {
+        Some(success) => !success,
+        None => {
+            fibers::me().deadline = deadline;
+            control::perform(Op::Sync(Sync::ReadLock { lock: lock as u64 }));
+            take_timeout()
+        }
+    };
+    if late {
+        return ETIMEDOUT;
     }
-    control::perform(Op::Sync(Sync::ReadLock { lock: lock as u64 }));
-    if take_timeout() { ETIMEDOUT } else { 0 }
+    objects::hold(lock);
+    0
 }
 
 fn write_lock(lock: usize, deadline: Option<u64>) -> c_int {
+    used(lock, "lock");
     if *writer(lock) == my_name() {
         return EDEADLK;
     }
@@ -50,11 +87,13 @@ fn write_lock(lock: usize, deadline: Option<u64>) -> c_int {
         return ETIMEDOUT;
     }
     *writer(lock) = my_name();
+    objects::hold(lock);
     0
 }
 
 /// The time of a call with one.
 fn deadline(name: c_int, time: *const timespec) -> Option<u64> {
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     Some(clock::since_start(name, unsafe { &*time }))
 }
@@ -70,22 +109,23 @@ hook! { fn pthread_rwlock_timedrdlock(lock: usize, time: *const timespec) -> c_i
     if !active() {
         return real!(pthread_rwlock_timedrdlock(lock, time): fn(usize, *const timespec) -> c_int);
     }
-    at_work(|| read_lock(lock, deadline(libc::CLOCK_REALTIME, time)))
+    let deadline = deadline(libc::CLOCK_REALTIME, time);
+    at_work(|| read_lock(lock, deadline))
 } }
 
 hook! { fn pthread_rwlock_clockrdlock(lock: usize, name: c_int, time: *const timespec) -> c_int {
     if !active() {
         return real!(pthread_rwlock_clockrdlock(lock, name, time): fn(usize, c_int, *const timespec) -> c_int);
     }
-    at_work(|| read_lock(lock, deadline(name, time)))
+    let deadline = deadline(name, time);
+    at_work(|| read_lock(lock, deadline))
 } }
 
 hook! { fn pthread_rwlock_tryrdlock(lock: usize) -> c_int {
     if !active() {
         return real!(pthread_rwlock_tryrdlock(lock): fn(usize) -> c_int);
     }
-    let taken = at_work(|| control::perform(Op::Sync(Sync::TryReadLock { lock: lock as u64 }))).success;
-    if taken { 0 } else { EBUSY }
+    at_work(|| attempt_now(lock, Sync::TryReadLock { lock: lock as u64 }))
 } }
 
 hook! { fn pthread_rwlock_wrlock(lock: usize) -> c_int {
@@ -99,14 +139,16 @@ hook! { fn pthread_rwlock_timedwrlock(lock: usize, time: *const timespec) -> c_i
     if !active() {
         return real!(pthread_rwlock_timedwrlock(lock, time): fn(usize, *const timespec) -> c_int);
     }
-    at_work(|| write_lock(lock, deadline(libc::CLOCK_REALTIME, time)))
+    let deadline = deadline(libc::CLOCK_REALTIME, time);
+    at_work(|| write_lock(lock, deadline))
 } }
 
 hook! { fn pthread_rwlock_clockwrlock(lock: usize, name: c_int, time: *const timespec) -> c_int {
     if !active() {
         return real!(pthread_rwlock_clockwrlock(lock, name, time): fn(usize, c_int, *const timespec) -> c_int);
     }
-    at_work(|| write_lock(lock, deadline(name, time)))
+    let deadline = deadline(name, time);
+    at_work(|| write_lock(lock, deadline))
 } }
 
 hook! { fn pthread_rwlock_trywrlock(lock: usize) -> c_int {
@@ -114,11 +156,11 @@ hook! { fn pthread_rwlock_trywrlock(lock: usize) -> c_int {
         return real!(pthread_rwlock_trywrlock(lock): fn(usize) -> c_int);
     }
     at_work(|| {
-        if !control::perform(Op::Sync(Sync::TryWriteLock { lock: lock as u64 })).success {
-            return EBUSY;
+        let error = attempt_now(lock, Sync::TryWriteLock { lock: lock as u64 });
+        if error == 0 {
+            *writer(lock) = my_name();
         }
-        *writer(lock) = my_name();
-        0
+        error
     })
 } }
 
@@ -126,15 +168,55 @@ hook! { fn pthread_rwlock_unlock(lock: usize) -> c_int {
     if !active() {
         return real!(pthread_rwlock_unlock(lock): fn(usize) -> c_int);
     }
-    at_work(|| {
-        let lock_key = lock as u64;
-        let unlock = if *writer(lock) != 0 {
-            *writer(lock) = 0;
-            Sync::WriteUnlock { lock: lock_key }
-        } else {
-            Sync::ReadUnlock { lock: lock_key }
+    at_work(|| unlock(lock))
+} }
+
+fn unlock(lock: usize) -> c_int {
+    used(lock, "unlock");
+    if !objects::let_go(fibers::current(), lock) && !has_real_readers(lock) {
+        let Some(holder) = objects::holder(lock) else {
+            objects::wrong(Object::ReaderWriterLock, lock, "unlock", "that is not locked", None);
+            return 0;
         };
-        control::perform(Op::Sync(unlock));
+        objects::is_held(Object::ReaderWriterLock, lock, "unlock", holder);
+        objects::let_go(holder.0, lock);
+    }
+    let unlock = if *writer(lock) != 0 {
+        *writer(lock) = 0;
+        Sync::WriteUnlock { lock: lock as u64 }
+    } else {
+        Sync::ReadUnlock { lock: lock as u64 }
+    };
+    control::perform(Op::Sync(unlock));
+    0
+}
+
+hook! { fn pthread_rwlock_init(lock: usize, attributes: usize) -> c_int {
+    if active() {
+        at_work(|| {
+            let writer = *writer(lock) - 1;
+            if let Some(holder) = objects::holder(lock).filter(|(thread, _)| thread.0 as i32 == writer) {
+                objects::is_held(Object::ReaderWriterLock, lock, "init", holder);
+            }
+            objects::initialised(Object::ReaderWriterLock, lock);
+        });
+    }
+    real!(pthread_rwlock_init(lock, attributes): fn(usize, usize) -> c_int)
+} }
+
+hook! { fn pthread_rwlock_destroy(lock: usize) -> c_int {
+    if !active() {
+        return real!(pthread_rwlock_destroy(lock): fn(usize) -> c_int);
+    }
+    at_work(|| {
+        match objects::holder(lock) {
+            Some(holder) => objects::is_held(Object::ReaderWriterLock, lock, "destroy", holder),
+            None if *writer(lock) == DESTROYED => objects::is_gone(Object::ReaderWriterLock, lock, "destroy"),
+            None => {
+                objects::destroyed(Object::ReaderWriterLock, lock);
+                *writer(lock) = DESTROYED;
+            }
+        }
         0
     })
 } }

@@ -1,9 +1,10 @@
 //! Semaphores. Their count before the engine knows of them is where libc keeps it, in the first word.
 
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook};
+use super::{at_work, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
+use crate::shadow::Object;
 use crate::{clock, control, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, StoreOrder, Value};
@@ -21,6 +22,9 @@ pub fn fail(error: c_int) -> c_int {
 }
 
 hook! { fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int {
+    if active() {
+        at_work(|| objects::initialised(Object::Semaphore, semaphore));
+    }
     let result = real!(sem_init(semaphore, shared, count): fn(usize, c_int, c_uint) -> c_int);
     if active() && result == 0 {
         // There may have been another one at this address.
@@ -30,7 +34,15 @@ hook! { fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int {
     result
 } }
 
+hook! { fn sem_destroy(semaphore: usize) -> c_int {
+    if active() {
+        at_work(|| objects::destroyed(Object::Semaphore, semaphore));
+    }
+    real!(sem_destroy(semaphore): fn(usize) -> c_int)
+} }
+
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
+    objects::used(Object::Semaphore, semaphore);
     match attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })) {
         Some(true) => return 0,
         Some(false) => return fail(ETIMEDOUT),
@@ -54,6 +66,7 @@ hook! { fn sem_timedwait(semaphore: usize, time: *const timespec) -> c_int {
     if !active() {
         return real!(sem_timedwait(semaphore, time): fn(usize, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let deadline = clock::since_start(libc::CLOCK_REALTIME, unsafe { &*time });
     at_work(|| wait(semaphore, Some(deadline)))
@@ -63,6 +76,7 @@ hook! { fn sem_clockwait(semaphore: usize, name: c_int, time: *const timespec) -
     if !active() {
         return real!(sem_clockwait(semaphore, name, time): fn(usize, c_int, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let deadline = clock::since_start(name, unsafe { &*time });
     at_work(|| wait(semaphore, Some(deadline)))
@@ -72,7 +86,10 @@ hook! { fn sem_trywait(semaphore: usize) -> c_int {
     if !active() {
         return real!(sem_trywait(semaphore): fn(usize) -> c_int);
     }
-    let taken = at_work(|| control::perform(Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 }))).success;
+    let taken = at_work(|| {
+        objects::used(Object::Semaphore, semaphore);
+        control::perform(Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })).success
+    });
     if taken { 0 } else { fail(EAGAIN) }
 } }
 
@@ -80,7 +97,10 @@ hook! { fn sem_post(semaphore: usize) -> c_int {
     if !active() {
         return real!(sem_post(semaphore): fn(usize) -> c_int);
     }
-    at_work(|| control::perform(Op::Sync(Sync::Release { semaphore: semaphore as u64 })));
+    at_work(|| {
+        objects::used(Object::Semaphore, semaphore);
+        control::perform(Op::Sync(Sync::Release { semaphore: semaphore as u64 }))
+    });
     0
 } }
 
@@ -90,6 +110,7 @@ hook! { fn sem_getvalue(semaphore: usize, value: *mut c_int) -> c_int {
     }
     let load = Access::Load { at: place(semaphore), order: LoadOrder::Relaxed, guard: Guard::Any };
     let reply = at_work(|| control::perform(Op::Access(load)));
+    text::write(value as usize, size_of::<c_int>());
     // SAFETY: the program's variable for the result.
     unsafe { *value = reply.value.0 as c_int };
     0

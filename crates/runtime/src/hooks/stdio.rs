@@ -2,8 +2,8 @@
 //!
 //! libc's own lock would stop the one kernel thread. So the stream is a mutex of the engine's, and who prints to a stream that another thread keeps waits for it.
 
-use super::{at_work, hook, watch};
-use crate::global::{Global, active};
+use super::{at_work, hook, io, text, watch};
+use crate::global::{self, Global, active};
 use crate::real::real;
 use crate::{control, fibers};
 use fencepost_trace::op::Sync;
@@ -98,3 +98,49 @@ pub fn prints(stream: Option<usize>) {
 watch! { fn putchar() { pass(None) } }
 watch! { fn fputc(_byte: c_int, stream: usize) { pass(Some(stream)) } }
 watch! { fn putc(_byte: c_int, stream: usize) { pass(Some(stream)) } }
+
+// What functions read from streams is in memory when they return.
+
+/// Makes a call of libc's that may call hooks of its own: afterwards it is again the program that has called.
+fn from_here<T>(call: impl FnOnce() -> T) -> T {
+    let (pc, sp) = (global::caller(), global::caller_sp());
+    let result = call();
+    global::set_caller(pc, sp);
+    result
+}
+
+hook! { fn fgets(to: usize, size: c_int, stream: usize) -> usize {
+    let result = from_here(|| real!(fgets(to, size, stream): fn(usize, c_int, usize) -> usize));
+    if result != 0 {
+        // With the 0 behind the line.
+        io::keeping_error(|| text::wrote_text(to, size.max(0) as usize));
+    }
+    result
+} }
+
+hook! { fn fread(to: usize, size: usize, count: usize, stream: usize) -> usize {
+    let done = from_here(|| real!(fread(to, size, count, stream): fn(usize, usize, usize, usize) -> usize));
+    io::keeping_error(|| text::write(to, size.saturating_mul(done)));
+    done
+} }
+
+macro_rules! lines {
+    ($($name:ident)*) => { $(hook! { fn $name(line: *mut usize, size: *mut usize, byte: c_int, stream: usize) -> isize {
+        let read = || real!($name(line, size, byte, stream): fn(*mut usize, *mut usize, c_int, usize) -> isize);
+        let length = from_here(read);
+        io::keeping_error(|| has_line(line, size, length));
+        length
+    } })* };
+}
+
+// (`getline` has no byte, and its stream comes one earlier.)
+lines! { getline getdelim __getdelim }
+
+fn has_line(line: *mut usize, size: *mut usize, length: isize) {
+    text::write(line as usize, size_of::<usize>());
+    text::write(size as usize, size_of::<usize>());
+    if let (false, Ok(length)) = (line.is_null(), usize::try_from(length)) {
+        // SAFETY: libc has just written it.
+        text::write(unsafe { *line }, length + 1);
+    }
+}

@@ -3,7 +3,8 @@
 //! Those that the runtime itself needs before anything is prepared are in [`strings`](super::strings). What a function will access is said before it runs. It then runs in the program's name, so that none of its arguments must be understood.
 //! The runtime and the libraries it is made of call some of these functions, too: such a call goes straight on.
 
-use super::{access, stdio};
+use super::files::opens as files_opened;
+use super::{access, at_work, stdio};
 use crate::global::{self, active};
 use crate::real::{Entry, real};
 use crate::shadow::{READ, WRITE};
@@ -34,6 +35,13 @@ fn length(text: usize, most: usize) -> usize {
 /// How many bytes a function reads that looks for the end of a string, or for `most` bytes.
 fn span(text: usize, most: usize) -> usize {
     length(text, most).saturating_add(1).min(most)
+}
+
+/// libc has written a string here, into a buffer of this size.
+pub fn wrote_text(to: usize, room: usize) {
+    if active() {
+        write(to, span(to, room));
+    }
 }
 
 /// Reads a whole string, with its end.
@@ -185,13 +193,19 @@ announces! {
     fn strcspn(text: usize, set: usize) { read_text(set); read_text(text) }
     fn strpbrk(text: usize, set: usize) { read_text(set); read_text(text) }
     fn strtok(text: usize, set: usize) { read_text(set); cut(text) }
-    fn strtok_r(text: usize, set: usize) { read_text(set); cut(text) }
-    fn strtol(text: usize) { read_text(text) }
-    fn strtoll(text: usize) { read_text(text) }
-    fn strtoul(text: usize) { read_text(text) }
-    fn strtoull(text: usize) { read_text(text) }
-    fn strtod(text: usize) { read_text(text) }
-    fn strtof(text: usize) { read_text(text) }
+    fn strtok_r(text: usize, set: usize, rest: usize) { read_text(set); write(rest, 8); cut(text) }
+    fn strsep(rest: usize, set: usize) { read_text(set); write(rest, 8) }
+    fn strtol(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtoll(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtoul(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtoull(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtod(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtof(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn strtold(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn __isoc23_strtol(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn __isoc23_strtoll(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn __isoc23_strtoul(text: usize, end: usize) { read_text(text); write(end, 8) }
+    fn __isoc23_strtoull(text: usize, end: usize) { read_text(text); write(end, 8) }
     fn atoi(text: usize) { read_text(text) }
     fn atol(text: usize) { read_text(text) }
     fn atoll(text: usize) { read_text(text) }
@@ -215,6 +229,28 @@ announces! {
     fn qsort(list: usize, count: usize, size: usize) { write(list, count * size) }
     fn frexp(exponent: usize) { write(exponent, 4) }
     fn modf(whole: usize) { write(whole, 8) }
+    fn remquo(quotient: usize) { write(quotient, 4) }
+    fn lgamma_r(sign: usize) { write(sign, 4) }
+    fn sincos(sine: usize, cosine: usize) { write(sine, 8); write(cosine, 8) }
+    fn rand_r(state: usize) { write(state, 4) }
+
+    fn pipe(files: usize) { at_work(files_opened); write(files, 8) }
+    fn pipe2(files: usize) { at_work(files_opened); write(files, 8) }
+    fn socketpair(_domain: c_int, _type: c_int, _protocol: c_int, files: usize) {
+        at_work(files_opened);
+        write(files, 8)
+    }
+    fn getcwd(to: usize) { write(to, 1) }
+    fn gethostname(to: usize) { write(to, 1) }
+    fn clock_getres(_clock: c_int, result: usize) { write(result, 16) }
+    fn getrusage(_who: c_int, result: usize) { write(result, size_of::<libc::rusage>()) }
+    fn times(result: usize) { write(result, size_of::<libc::tms>()) }
+    fn asctime_r(time: usize, result: usize) { read(time, size_of::<libc::tm>()); write(result, 26) }
+    fn ctime_r(time: usize, result: usize) { read(time, 8); write(result, 26) }
+    fn strftime(_to: usize, _most: usize, format: usize, time: usize) {
+        read_text(format);
+        read(time, size_of::<libc::tm>())
+    }
 
     fn gmtime_r(time: usize, result: usize) { read(time, 8); write(result, size_of::<libc::tm>()) }
     fn localtime_r(time: usize, result: usize) { read(time, 8); write(result, size_of::<libc::tm>()) }
@@ -248,7 +284,17 @@ announces_any! {
     fn fprintf(2, call) { stdio::prints(Some(call.0.rdi)); read_format(call.0.rsi, call.1) }
     fn __fprintf_chk(3, call) { stdio::prints(Some(call.0.rdi)); read_format(call.0.rdx, call.1) }
     fn dprintf(2, call) { read_format(call.0.rsi, call.1) }
-    fn asprintf(2, call) { read_format(call.0.rsi, call.1) }
+    fn asprintf(2, call) { write(call.0.rdi, 8); read_format(call.0.rsi, call.1) }
+    fn __asprintf_chk(3, call) { write(call.0.rdi, 8); read_format(call.0.rdx, call.1) }
+    fn sscanf(2, call) { read_text(call.0.rdi); scans(call.0.rsi, call.1) }
+    fn __isoc99_sscanf(2, call) { read_text(call.0.rdi); scans(call.0.rsi, call.1) }
+    fn __isoc23_sscanf(2, call) { read_text(call.0.rdi); scans(call.0.rsi, call.1) }
+    fn fscanf(2, call) { scans(call.0.rsi, call.1) }
+    fn __isoc99_fscanf(2, call) { scans(call.0.rsi, call.1) }
+    fn __isoc23_fscanf(2, call) { scans(call.0.rsi, call.1) }
+    fn scanf(1, call) { scans(call.0.rdi, call.1) }
+    fn __isoc99_scanf(1, call) { scans(call.0.rdi, call.1) }
+    fn __isoc23_scanf(1, call) { scans(call.0.rdi, call.1) }
     fn sprintf(2, call) { prints_to(call.0.rdi, usize::MAX, call.0.rsi, call.1) }
     fn __sprintf_chk(4, call) { prints_to(call.0.rdi, usize::MAX, call.0.rcx, call.1) }
     fn snprintf(3, call) { prints_to(call.0.rdi, call.0.rsi, call.0.rdx, call.1) }
@@ -424,6 +470,51 @@ fn read_format(format: usize, mut list: List) {
                 _ => return,
             }
         }
+    }
+}
+
+/// Reads a format of a function that scans a text, and announces that it writes what the format asks for. How much a string will have is not known before, but its first byte is
+/// written in any case.
+fn scans(format: usize, mut list: List) {
+    if format < LOWEST {
+        return;
+    }
+    let length = length(format, usize::MAX);
+    read(format, length + 1);
+    // SAFETY: a string of the program's, of this length.
+    let text = unsafe { std::slice::from_raw_parts(format as *const u8, length) };
+    let mut at = 0;
+    while let Some(start) = text[at..].iter().position(|byte| *byte == b'%').map(|i| at + i + 1) {
+        let Some(end) = text[start..].iter().position(|byte| !b"0123456789hljztqLm*'".contains(byte)) else { return };
+        let (marks, conversion) = (&text[start..start + end], text[start + end]);
+        at = start + end + 1;
+        if conversion == b'[' {
+            // A set of characters, of which the first may be the bracket that otherwise ends it.
+            let first = at + usize::from(text.get(at) == Some(&b'^')) + 1;
+            at = text
+                .get(first..)
+                .and_then(|rest| rest.iter().position(|b| *b == b']'))
+                .map_or(length, |i| first + i + 1);
+        }
+        if conversion == b'%' || marks.contains(&b'*') {
+            continue;
+        }
+        if text[start..].iter().take(end + 1).any(|byte| *byte == b'$') {
+            // Arguments by number.
+            return;
+        }
+        let long = marks.iter().filter(|mark| b"ljztqL".contains(mark)).count();
+        let short = marks.iter().filter(|mark| **mark == b'h').count() as u32;
+        let size = match conversion {
+            _ if marks.contains(&b'm') => 8,
+            b'c' | b's' | b'[' => 1,
+            b'p' => 8,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' if marks.contains(&b'L') => 16,
+            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'n' if long == 0 => 4 >> short,
+            _ if long == 0 => 4,
+            _ => 8,
+        };
+        write(list.number(), size);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
-use super::{at_work, hook};
+use super::{access, at_work, hook, text};
 use crate::fibers::{self, Start};
-use crate::global::{self, Global, active};
+use crate::global::{self, Global, active, mode};
 use crate::real::real;
+use crate::shadow::WRITE;
 use crate::{clock, control, details, ending, explore, lenders, results};
 use fencepost_trace::{Op, ThreadId};
 use libc::{
@@ -15,25 +16,48 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
         return real!(pthread_create(thread, attributes, start, argument):
             fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
     }
-    at_work(|| create(thread, attributes, start, argument))
+    create(thread, attributes, start, argument);
+    0
 } }
 
-/// Makes a thread that begins with `start`.
-pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
+/// Makes a thread that begins with `start`, and writes its name where the program wants it.
+pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) {
+    let name = at_work(|| {
+        // libc writes the name before the thread begins, which may therefore look at it.
+        access::seen_by_detectors(thread as usize, size_of::<pthread_t>(), WRITE, global::caller());
+        make(attributes, start, argument)
+    });
+    if global::kind() == mode::EXPLORED {
+        access::range_stored(thread as usize, size_of::<pthread_t>(), global::caller());
+    }
+    // SAFETY: the program's variable for the result.
+    unsafe { *thread = name };
+}
+
+/// What each thread knows of all others takes memory that grows with the square of their number.
+const MOST: u32 = 10_000;
+
+fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> pthread_t {
     let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+    if number.0 > MOST {
+        ending::give_up(&format!(
+            "the program makes more than {MOST} threads in one execution: too many to follow who knows of whom"
+        ));
+    }
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
     let Some(fiber) = fibers::all().create(number, start, argument) else {
-        ending::give_up("the system gives no more threads");
+        ending::give_up(
+            "there are more threads at the same time than the system, or the room for their stacks, allows",
+        );
     };
     fiber.detached = is_detached(attributes);
+    let name = fiber.pthread;
     if stack_size(attributes) > lenders::STACK {
         let most = lenders::STACK >> 20;
         results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
     }
-    // SAFETY: the program's variable for the result.
-    unsafe { *thread = fiber.pthread };
-    0
+    name
 }
 
 fn is_detached(attributes: *const pthread_attr_t) -> bool {
@@ -55,7 +79,7 @@ fn stack_size(attributes: *const pthread_attr_t) -> usize {
 }
 
 /// Joins a thread, until a time if there is one.
-pub fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) -> c_int {
+pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_int {
     let all = fibers::all();
     let Some(target) = all.find(thread) else { return ESRCH };
     if target == fibers::current() {
@@ -73,13 +97,22 @@ pub fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) 
     if late {
         return ETIMEDOUT;
     }
-    let fiber = fibers::all().get(target);
-    fiber.joined = true;
-    if !result.is_null() {
-        // SAFETY: the program's variable for the result.
-        unsafe { *result = fiber.result as *mut c_void };
-    }
+    let all = fibers::all();
+    all.joined(target);
+    *result = all.get(target).result;
     0
+}
+
+/// Joins a thread, and writes its result into the program's variable for it, if there is one.
+fn join_into(thread: pthread_t, result: *mut usize, deadline: Option<u64>) -> c_int {
+    let mut value = 0;
+    let error = at_work(|| join(thread, &mut value, deadline));
+    if error == 0 && !result.is_null() {
+        super::text::write(result as usize, size_of::<usize>());
+        // SAFETY: the program's variable for the result.
+        unsafe { *result = value };
+    }
+    error
 }
 
 /// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no such wait, and is to be made as
@@ -100,31 +133,32 @@ pub fn take_timeout() -> bool {
     std::mem::take(&mut me.timed_out)
 }
 
-hook! { fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+hook! { fn pthread_join(thread: pthread_t, result: *mut usize) -> c_int {
     if !active() {
-        return real!(pthread_join(thread, result): fn(pthread_t, *mut *mut c_void) -> c_int);
+        return real!(pthread_join(thread, result): fn(pthread_t, *mut usize) -> c_int);
     }
-    at_work(|| join(thread, result, None))
+    join_into(thread, result, None)
 } }
 
-hook! { fn pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, time: *const timespec) -> c_int {
+hook! { fn pthread_timedjoin_np(thread: pthread_t, result: *mut usize, time: *const timespec) -> c_int {
     if !active() {
-        return real!(pthread_timedjoin_np(thread, result, time): fn(pthread_t, *mut *mut c_void, *const timespec) -> c_int);
+        return real!(pthread_timedjoin_np(thread, result, time): fn(pthread_t, *mut usize, *const timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let deadline = clock::since_start(libc::CLOCK_REALTIME, unsafe { &*time });
-    at_work(|| join(thread, result, Some(deadline)))
+    join_into(thread, result, Some(deadline))
 } }
 
-hook! { fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int {
+hook! { fn pthread_tryjoin_np(thread: pthread_t, result: *mut usize) -> c_int {
     if !active() {
-        return real!(pthread_tryjoin_np(thread, result): fn(pthread_t, *mut *mut c_void) -> c_int);
+        return real!(pthread_tryjoin_np(thread, result): fn(pthread_t, *mut usize) -> c_int);
     }
     // Others get a chance to end first; then it must be now.
-    at_work(|| match join(thread, result, Some(clock::now())) {
+    match join_into(thread, result, Some(clock::now())) {
         ETIMEDOUT => EBUSY,
         other => other,
-    })
+    }
 } }
 
 hook! { fn pthread_detach(thread: pthread_t) -> c_int {
@@ -141,7 +175,7 @@ pub fn detach(thread: pthread_t) -> c_int {
         None => ESRCH,
         Some(target) if all.get(target).detached => EINVAL,
         Some(target) => {
-            all.get(target).detached = true;
+            all.detach(target);
             0
         }
     }
@@ -217,6 +251,7 @@ hook! { fn pthread_key_create(key: *mut pthread_key_t, destructor: Option<KeyDes
 
 /// Makes a key, and remembers what is to be done with its values.
 pub fn create_key(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) -> c_int {
+    super::text::write(key as usize, size_of::<pthread_key_t>());
     let error = real!(pthread_key_create(key, destructor): fn(*mut pthread_key_t, Option<KeyDestructor>) -> c_int);
     if error == 0 {
         let inside = global::inside();

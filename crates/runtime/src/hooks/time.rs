@@ -40,6 +40,7 @@ hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
     if !active() {
         return real!(nanosleep(time, left): fn(*const timespec, *mut timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let time = nanoseconds(unsafe { &*time });
     at_work(|| sleep_until(clock::now().saturating_add(time)));
@@ -50,6 +51,7 @@ hook! { fn clock_nanosleep(name: c_int, flags: c_int, time: *const timespec, lef
     if !active() {
         return real!(clock_nanosleep(name, flags, time, left): fn(c_int, c_int, *const timespec, *mut timespec) -> c_int);
     }
+    text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let time = unsafe { &*time };
     let absolute = flags & libc::TIMER_ABSTIME != 0;

@@ -48,7 +48,7 @@ pub fn settle() {
     }
 }
 
-/// The same for an exploration, in which nobody is suspicious.
+/// The same where no hook has been entered: in an exploration, in which nobody is suspicious, and where a thread or the program ends without one.
 pub fn finish_first() {
     if UNFINISHED.get().is_some() {
         super::at_work(settle);
