@@ -21,7 +21,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
+use crate::{campaign, control, debugger, fibers, hooks, modules, progress, results, rust_std, shared, sys};
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
 use fencepost_mailbox::{Answers, Exploring, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
@@ -87,6 +87,7 @@ pub fn clock(thread: ThreadId) -> &'static VectorClock {
 
 /// The running thread asks for an operation; answers when the exploration has decided.
 pub fn ask(op: Op) -> Reply {
+    progress::settle();
     let me = fibers::me();
     if me.deadline.is_some() {
         unsupported("a wait for a thread's end with a timeout is not explored");
@@ -126,6 +127,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         // All starts over, and what this execution reads may be nonsense.
         ending::finish(Verdict::Redundant);
     }
+    progress::settle();
     let me = fibers::me();
     me.pc = pc;
     me.sp = global::caller_sp();
@@ -140,18 +142,6 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         hooks::access::calm();
         global::set_caller(pc, global::caller_sp());
         control::perform(Op::Yield);
-    }
-}
-
-/// The running thread makes a plain write.
-#[inline]
-pub fn wrote(address: usize) {
-    if is_on() || stall::is_on() {
-        let me = fibers::me();
-        // What it keeps on its stack is looked at itself.
-        if !(me.stack.0..me.stack.1).contains(&address) {
-            me.writes += 1;
-        }
     }
 }
 
@@ -284,7 +274,7 @@ fn start_over() -> Report {
     exploring.workers.store(1, Relaxed);
     results::forget();
     let state = state();
-    state.incomplete = None;
+    state.incomplete = rust_std::unseen().map(str::to_owned);
     state.next_fork = state.runs + RUNS_ALONE;
     Report
 }
@@ -524,7 +514,7 @@ impl fencepost_engine::Threads for Program {
 const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve, its stack,
-/// and how often it has written to other memory.
+/// and how often it has changed other memory (see [`progress`]).
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::all().get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);

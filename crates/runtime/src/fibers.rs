@@ -50,9 +50,11 @@ pub struct Fiber {
     pub sp: usize,
     /// Under exploration: what it has asked for and nobody has taken up yet.
     pub asked: Option<fencepost_trace::Op>,
+    /// The barrier of Rust's standard library that it is in.
+    pub barrier: Option<u64>,
     /// The registers that calls preserve, at that operation.
     pub registers: [usize; 6],
-    /// How many plain writes outside of its stack it has made.
+    /// How often it has changed memory outside of its stack by plain writes.
     pub writes: u64,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
@@ -190,6 +192,7 @@ impl Fibers {
         fiber.pc = 0;
         fiber.sp = 0;
         fiber.asked = None;
+        fiber.barrier = None;
         fiber.registers = [0; 6];
         fiber.writes = 0;
         fiber.yielded = 0;

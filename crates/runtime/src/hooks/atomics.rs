@@ -3,7 +3,7 @@
 use super::{at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind};
-use crate::{control, details, exact, view};
+use crate::{control, details, exact, view, waiter_pool};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -49,8 +49,8 @@ fn alone<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Has the engine perform the access; `write` says what it leaves in memory, given the reply.
-fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+/// Has the engine perform an access of the program's; `write` says what it leaves in memory, given the reply.
+pub fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     let mut stale = false;
     let reply = at_work(|| {
         details::stands(global::caller());
@@ -86,6 +86,9 @@ pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
 fn load(at: Location, order: i32) -> Value {
     if !global::active() {
         return alone(|| control::memory(at));
+    }
+    if load_order(order) == LoadOrder::SeqCst && waiter_pool::contains(at.address as usize) {
+        at_work(|| control::perform(Op::Access(Access::Fence { order: FenceOrder::SeqCst })));
     }
     let access = Access::Load { at, order: load_order(order), guard: Guard::Any };
     perform(access, at, |_| None).value
