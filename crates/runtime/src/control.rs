@@ -3,8 +3,8 @@
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, details, ending, explore, fibers, hooks, instrumented, modules, progress, results, rust_std,
-    shadow, shared, stall, view, waiter_pool,
+    atomically, clock, details, ending, explore, fibers, hooks, instrumented, modules, opaque, progress, results,
+    rust_std, shadow, shared, stall, view, waiter_pool,
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
@@ -730,6 +730,7 @@ pub fn forget(address: usize, length: usize) {
         view::forget(range.clone());
     }
     control().atomics.retain(|at, _| !range.contains(at));
+    opaque::forget(address, length);
 }
 
 /// The answers of this execution; if there are too many, the first of them.

@@ -30,6 +30,7 @@ use fencepost_trace::{
 };
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An exploration under way.
@@ -58,6 +59,9 @@ struct State {
     /// At how many runs the process forks at the earliest.
     next_fork: u64,
 }
+
+/// One execution, or the work on its graph, takes too long.
+static LATE: AtomicBool = AtomicBool::new(false);
 
 static STATE: Global<Option<State>> = Global::new(None);
 
@@ -185,6 +189,9 @@ fn exploring() -> &'static Exploring {
 const RUNS_ALONE: u64 = 2_000;
 const RUNS_BETWEEN: u64 = 100;
 
+/// Why an exploration stops that the clock has caught.
+const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
+
 /// Explores the program.
 pub fn run(request: &Request) {
     *STATE.get() = Some(State {
@@ -207,6 +214,7 @@ pub fn run(request: &Request) {
             shared::begin(events);
             replay(request, steps);
         }
+        Answers::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
         Answers::Explore { jobs, .. } => {
             shared::begin(&[]);
             let mut jobs = *jobs;
@@ -221,6 +229,12 @@ pub fn run(request: &Request) {
         _ => ending::internal("a request that is no exploration"),
     }
     *STATE.get() = None;
+}
+
+/// Nothing that an exploration would say could be relied upon.
+fn refuse(why: Option<&str>) {
+    why.iter().for_each(|why| results::note(why));
+    results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
 }
 
 /// Explores all, unless something shows up with which it has to start over: then it says so.
@@ -274,7 +288,7 @@ fn start_over() -> Report {
     exploring.workers.store(1, Relaxed);
     results::forget();
     let state = state();
-    state.incomplete = rust_std::unseen().map(str::to_owned);
+    state.incomplete = None;
     state.next_fork = state.runs + RUNS_ALONE;
     Report
 }
@@ -284,6 +298,9 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
     let (exploring, state) = (exploring(), state());
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
+    }
+    if LATE.swap(false, Relaxed) {
+        return stop(TOO_LONG);
     }
     if shared::has_more() {
         exploring.stop.store(1, Relaxed);
@@ -355,6 +372,13 @@ pub fn is_late() -> bool {
     let late = !shares || state.runs == state.seen;
     state.seen = state.runs;
     late
+}
+
+/// The same, while the exploration itself is at work: it stops at the next opportunity.
+pub fn hurry() {
+    if is_late() {
+        LATE.store(true, Relaxed);
+    }
 }
 
 /// Waits for the processes that share the work.
@@ -586,9 +610,12 @@ impl Visitor<Program> for Report {
     }
 
     fn failed(&mut self, _: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
-        exploring().executions.fetch_add(1, Relaxed);
         let verdict = state().verdict.take().unwrap_or(Verdict::Abort(String::new()));
-        self.ended(graph, &verdict)
+        let cut = matches!(verdict, Verdict::Timeout | Verdict::Redundant);
+        let count = if cut { &exploring().blocked } else { &exploring().executions };
+        count.fetch_add(1, Relaxed);
+        let flow = self.ended(graph, &verdict);
+        if verdict == Verdict::Timeout { stop(TOO_LONG) } else { flow }
     }
 
     fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {

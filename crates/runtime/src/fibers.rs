@@ -96,6 +96,8 @@ pub struct Fibers {
     lenders: Vec<Lender>,
     /// The context of the campaign, to which an execution returns when it ends.
     pub home: usize,
+    /// Does the campaign visit a thread, which runs now?
+    visiting: bool,
     pub switches: u64,
 }
 
@@ -103,6 +105,11 @@ static FIBERS: Global<Option<Fibers>> = Global::new(None);
 
 pub fn all() -> &'static mut Fibers {
     FIBERS.get().get_or_insert_with(Fibers::default)
+}
+
+/// Does this lie on the stack of a thread?
+pub fn is_on_a_stack(address: usize) -> bool {
+    all().list().iter().any(|fiber| (fiber.stack.0..fiber.stack.1).contains(&address))
 }
 
 /// The running thread's number.
@@ -297,6 +304,7 @@ pub fn enter() {
 pub fn visit(thread: ThreadId) {
     let all = all();
     all.current = thread.index();
+    all.visiting = true;
     let fiber = &mut all.list[thread.index()];
     fiber.calls.enter();
     let (context, base) = (fiber.context, fiber.base);
@@ -306,6 +314,12 @@ pub fn visit(thread: ThreadId) {
         context::set_thread_base(base);
         context::switch(home, context);
     }
+    all.visiting = false;
+}
+
+/// Does the campaign visit a thread, which runs now?
+pub fn is_visiting() -> bool {
+    all().visiting
 }
 
 /// From a thread: back to the campaign, until it is visited again.

@@ -18,7 +18,7 @@
 //!   consistency, tried out;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
-//! - [`hooks`]: everything that the program calls; [`rust_std`]: what Rust's precompiled standard library does by itself ([`symbols`], [`patches`]);
+//! - [`hooks`]: everything that the program calls; [`rust_std`]: what Rust's precompiled standard library does by itself ([`symbols`], [`patches`], [`opaque`]);
 //!   [`waiter_pool`]: what C++'s relies on.
 //!
 //! Rules that hold everywhere:
@@ -55,6 +55,7 @@ mod hunt;
 mod instrumented;
 mod lenders;
 mod modules;
+mod opaque;
 mod patches;
 mod progress;
 mod real;

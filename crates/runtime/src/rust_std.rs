@@ -6,7 +6,8 @@
 //!
 //! - `Mutex::lock_contended` takes the lock once it reads 0: an acquiring exchange that waits. Nobody sleeps on the word, so that nobody has to be woken.
 //! - `Condvar` is as in the library: a counter, and a futex.
-//! - `RwLock`, too, because its preference for writers can be seen: a thread that reads twice waits for ever if a writer came between.
+//! - `RwLock` has the library's bits for those who wait, because its preference for writers can be seen: a thread that reads twice waits for ever if a writer
+//!   came between. Whoever would sleep on a word waits until that has changed.
 //! - `Once` is a compare-exchange that waits while somebody runs the function, which the library itself then calls.
 //! - `park` takes the thread's token once it is there. Where that is, the library's own function shows: it is called with a futex that captures the word.
 //! - `ScopeData` has a count of threads that run; the last one to end gives the owner its token. Where these words are, the library's functions show on memory that
@@ -100,7 +101,8 @@ pub fn prepare() {
             (found[MORE], found[LESS]) = ((0, 0), (0, 0));
         }
     }
-    let done = found.iter().zip(&ALL).filter(|((at, _), _)| *at != 0).all(|((at, size), led)| lead(*at, *size, led));
+    let there = found.iter().zip(&ALL).filter(|((at, _), _)| *at != 0);
+    let done = there.fold(true, |done, ((at, size), led)| lead(*at, *size, led) && done);
     patches::finish();
     if !done || twice {
         *UNSEEN.get() = Some("not all functions of this version of Rust's standard library are followed");
@@ -302,10 +304,13 @@ hook! { fn fencepost_std_barrier_wait(barrier: usize) -> bool {
     is_leader
 } }
 
-/// A wake-up by the running thread: is it that of a barrier, for those who wait in it?
-pub fn notifies_barrier() -> bool {
+/// The running thread waits on a futex, or wakes those who do. Is that inside a barrier?
+pub fn in_barrier(waits: bool) -> bool {
     let Some(barrier) = fibers::me().barrier else { return false };
-    control::perform(Op::Sync(Sync::NotifyAll { condvar: barrier }));
+    control::perform(Op::Sync(match waits {
+        true => Sync::Wait { condvar: barrier, mutex: barrier },
+        false => Sync::NotifyAll { condvar: barrier },
+    }));
     true
 }
 
@@ -328,8 +333,7 @@ fn at(number: usize, state: u32) -> usize {
 
 fn read(lock: usize) {
     let place = word(lock);
-    let look = |number| load(number, place, LoadOrder::Relaxed, Guard::Any);
-    let mut state = look(1);
+    let mut state = load(1, place, LoadOrder::Relaxed, Guard::Any);
     loop {
         let is_open = state & MASK < WRITE_LOCKED - 1 && state & (READERS_WAITING | WRITERS_WAITING) == 0;
         if is_open {
@@ -346,8 +350,7 @@ fn read(lock: usize) {
             state = now;
             continue;
         }
-        let _ = futex::step(at(4, waiting), || at_work(|| futex::wait(lock, waiting, None)));
-        state = look(1);
+        state = load(at(4, waiting), place, LoadOrder::Relaxed, Guard::Differs(Value(waiting.into())));
     }
 }
 
@@ -378,14 +381,14 @@ fn write(lock: usize) {
         if state & MASK == 0 || state & WRITERS_WAITING == 0 {
             continue;
         }
-        let _ = futex::step(at(7, seen), || at_work(|| futex::wait(writers(lock), seen, None)));
+        load(at(7, seen), word(writers(lock)), LoadOrder::Relaxed, Guard::Differs(Value(seen.into())));
         state = load(8, place, LoadOrder::Relaxed, Guard::Any);
     }
 }
 
-fn wake_writer(lock: usize) -> bool {
+/// Lets a writer go on. In the library this says whether one was asleep; here nobody is, so that readers may go on, too.
+fn wake_writer(lock: usize) {
     update(4, word(writers(lock)), Update::Add(Value(1)), RmwOrder::Release, Guard::Any);
-    futex::step(5, || at_work(|| futex::wake(writers(lock), 1))) > 0
 }
 
 /// After a lock was given back: one writer is woken, or else all readers.
@@ -401,13 +404,14 @@ fn wake(lock: usize, mut state: u32) {
         }
     }
     if state == READERS_WAITING | WRITERS_WAITING {
-        if change(2, state, READERS_WAITING).is_err() || wake_writer(lock) {
+        if change(2, state, READERS_WAITING).is_err() {
             return;
         }
+        wake_writer(lock);
         state = READERS_WAITING;
     }
-    if state == READERS_WAITING && change(3, state, 0).is_ok() {
-        futex::step(6, || at_work(|| futex::wake(lock, usize::MAX)));
+    if state == READERS_WAITING {
+        let _ = change(3, state, 0);
     }
 }
 
@@ -437,6 +441,7 @@ struct Ran(usize);
 impl Drop for Ran {
     fn drop(&mut self) {
         let state = control::memory(word(self.0)).0 as u32;
+        control::set_memory(word(self.0), Value(RUNNING.into()));
         exchange(1, word(self.0), state, RmwOrder::Release, Guard::Any);
     }
 }

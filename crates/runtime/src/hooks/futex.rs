@@ -140,10 +140,12 @@ fn futex(call: &Call) -> Result<c_long, c_int> {
     let operation = call.operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     // SAFETY: null, or the program's time: asked for where the operation has one.
     let time = || unsafe { call.time.as_ref() };
-    if matches!(operation, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) {
-        rust_std::waits_unseen(global::caller());
-    } else if rust_std::notifies_barrier() {
+    let waits = matches!(operation, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    if rust_std::in_barrier(waits) {
         return Ok(0);
+    }
+    if waits {
+        rust_std::waits_unseen(global::caller());
     }
     match operation {
         libc::FUTEX_WAIT => {

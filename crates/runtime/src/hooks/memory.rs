@@ -4,7 +4,7 @@ use super::semaphore::fail;
 use super::{at_work, hook};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
-use crate::{control, details, exact, explore, results, shadow, shared, view};
+use crate::{control, details, exact, explore, opaque, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -66,7 +66,9 @@ pub fn release(block: usize) {
                     explore::freeing(true);
                     shadow::free(block, size, global::caller());
                     explore::freeing(false);
-                    if !explore::is_on() {
+                    if explore::is_on() {
+                        opaque::forget(block, size);
+                    } else {
                         control::give_back(block, size);
                     }
                 }
