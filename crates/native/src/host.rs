@@ -387,9 +387,10 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             mailbox.go_on_from(before);
         }
         let mut worker = start(campaign, library, &mailbox)?;
-        let status = watch(&mut worker, &mailbox, campaign)?;
+        let (status, killed) = watch(&mut worker, &mailbox, campaign)?;
         let state = mailbox.header().state.load(Ordering::Acquire);
         let lost = restart == Restart::Auto
+            && !killed
             && state == state::RUNNING
             && matches!(campaign.request.answers, Answers::Random { .. });
         if lost || matches!(state, state::MOVED | state::SPOILT) {
@@ -405,7 +406,11 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             state::DONE => break,
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
-                results.record_death(current, status);
+                if killed || status.signal() == Some(libc::SIGKILL) {
+                    results.record_kill(current, killed.then_some(campaign.timeout));
+                } else {
+                    results.record_death(current, status);
+                }
                 if campaign.request.stop_at_first {
                     break;
                 }
@@ -474,19 +479,19 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
     command.spawn()
 }
 
-/// Waits for the worker, and interrupts executions that take too long.
-fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<ExitStatus> {
+/// Waits for the worker, and interrupts executions that take too long. Says how it ended, and whether it had to be killed.
+fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<(ExitStatus, bool)> {
     let timeout = campaign.timeout;
     let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
-    let mut interrupted = false;
+    let (mut interrupted, mut killed) = (false, false);
     let mut pause = Duration::from_micros(200);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
             seen.update(mailbox, &campaign.progress);
-            return Ok(status);
+            return Ok((status, killed));
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
@@ -494,6 +499,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
         if now != pulse {
             (pulse, since, interrupted) = (now, Instant::now(), false);
         } else if since.elapsed() > timeout * 2 {
+            killed = true;
             worker.kill()?;
         } else if since.elapsed() > timeout && !interrupted {
             interrupted = true;
@@ -528,6 +534,21 @@ impl Seen {
 }
 
 impl Results {
+    /// The worker was killed, by this host because an execution took too long and did not answer, or by somebody else, as the system does when memory is
+    /// short. That says nothing about the program.
+    fn record_kill(&mut self, execution: u64, timeout: Option<Duration>) {
+        self.executions += 1;
+        *self.ended.entry(name(End::Timeout)).or_default() += 1;
+        let number = execution + 1;
+        self.notes.push(match timeout {
+            Some(timeout) => format!(
+                "execution {number} was killed: it took more than {} seconds (--timeout) and could not be interrupted",
+                timeout.as_secs_f64()
+            ),
+            None => format!("execution {number} was killed from outside (is there enough memory?)"),
+        });
+    }
+
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
         self.failing += 1;

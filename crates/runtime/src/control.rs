@@ -3,8 +3,8 @@
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, results, shadow, shared,
-    stall, view,
+    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, opaque, progress, results,
+    rust_std, shadow, shared, stall, view, waiter_pool,
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
@@ -129,7 +129,9 @@ pub fn initialise(request: &Request) {
     let is_opaque = modules::has_rust();
     if is_opaque {
         instrumented::prepare();
+        rust_std::prepare();
     }
+    waiter_pool::prepare();
     *CONTROL.get() = Some(Control {
         model: request.model,
         engine,
@@ -186,6 +188,7 @@ pub fn begin(answers: Answers, max_steps: u64) {
     control.quiet = (0, 0);
     stall::reset();
     hooks::access::calm();
+    progress::reset();
     view::reset();
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
     tick();
@@ -212,6 +215,7 @@ pub fn begin_exploring() {
     control.intruded.clear();
     control.recent.clear();
     hooks::access::calm();
+    progress::reset();
     view::reset();
     shared::reset();
 }
@@ -631,6 +635,17 @@ fn bring_up_to_date(at: Location, order: LoadOrder) {
     }
 }
 
+/// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back behind it.
+pub fn newest(at: Location) -> Value {
+    let control = control();
+    if let Engine::C11(execution) = &mut control.engine
+        && control.atomics.get(&at.address).is_some_and(|(size, known)| *size == at.size && *known == memory(at))
+    {
+        execution.look(fibers::current(), at, LoadOrder::Relaxed, modules::label(global::caller()));
+    }
+    memory(at)
+}
+
 /// The word of a futex: code without instrumentation may change it from now on, and what that orders is to be known.
 pub fn watch(at: Location) {
     let control = control();
@@ -753,11 +768,13 @@ pub fn events(from: u32, see: &mut See<'_>) -> u32 {
 
 /// This memory goes away: what happened there must not be looked at again.
 pub fn forget(address: usize, length: usize) {
+    progress::settle();
     let range = address as u64..(address + length) as u64;
     if global::kind() == mode::HARDWARE {
         view::forget(range.clone());
     }
     control().atomics.retain(|at, _| !range.contains(at));
+    opaque::forget(address, length);
 }
 
 /// A new thread gets memory that another has left, stack and all.

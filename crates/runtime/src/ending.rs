@@ -160,6 +160,13 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         }
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
     }
+    if explore::is_on() && !fibers::is_visiting() {
+        // No thread of the program runs.
+        match signal {
+            LATE => return explore::hurry(),
+            _ => give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) in the exploration itself")),
+        }
+    }
     match signal {
         LATE if !explore::is_late() => {}
         LATE => finish(Verdict::Timeout),

@@ -21,7 +21,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
+use crate::{campaign, control, debugger, fibers, hooks, modules, progress, results, rust_std, shared, sys};
 use fencepost_explore::graph::{
     End, Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of, steps_to_end,
 };
@@ -32,6 +32,7 @@ use fencepost_trace::{
 };
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An exploration under way.
@@ -61,6 +62,9 @@ struct State {
     next_fork: u64,
 }
 
+/// One execution, or the work on its graph, takes too long.
+static LATE: AtomicBool = AtomicBool::new(false);
+
 static STATE: Global<Option<State>> = Global::new(None);
 
 fn state() -> &'static mut State {
@@ -89,6 +93,7 @@ pub fn clock(thread: ThreadId) -> &'static VectorClock {
 
 /// The running thread asks for an operation; answers when the exploration has decided.
 pub fn ask(op: Op) -> Reply {
+    progress::settle();
     let me = fibers::me();
     if me.deadline.is_some() {
         unsupported("a wait for a thread's end with a timeout is not explored");
@@ -128,6 +133,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         // All starts over, and what this execution reads may be nonsense.
         ending::finish(Verdict::Redundant);
     }
+    progress::settle();
     let me = fibers::me();
     me.pc = pc;
     me.sp = global::caller_sp();
@@ -143,25 +149,6 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         global::set_caller(pc, global::caller_sp());
         control::perform(Op::Yield);
     }
-}
-
-/// The running thread makes a plain write.
-#[inline]
-pub fn wrote(address: usize) {
-    if is_on() || stall::is_on() {
-        let me = fibers::me();
-        // What it keeps on its stack is looked at itself.
-        if !(me.stack.0..me.stack.1).contains(&address) {
-            me.writes += 1;
-        }
-    }
-}
-
-/// Announces a write of the running thread that leaves in memory what is there: a loop around it may still be one that waits.
-pub fn without_effect(announce: impl FnOnce()) {
-    let writes = fibers::me().writes;
-    announce();
-    fibers::me().writes = writes;
 }
 
 /// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are shared, and to be explored.
@@ -204,6 +191,9 @@ fn exploring() -> &'static Exploring {
 const RUNS_ALONE: u64 = 2_000;
 const RUNS_BETWEEN: u64 = 100;
 
+/// Why an exploration stops that the clock has caught.
+const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
+
 /// Explores the program.
 pub fn run(request: &Request) {
     *STATE.get() = Some(State {
@@ -226,6 +216,7 @@ pub fn run(request: &Request) {
             shared::begin(events);
             replay(request, steps);
         }
+        Answers::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
         Answers::Explore { jobs, .. } => {
             shared::begin(&[]);
             let mut jobs = *jobs;
@@ -240,6 +231,12 @@ pub fn run(request: &Request) {
         _ => ending::internal("a request that is no exploration"),
     }
     *STATE.get() = None;
+}
+
+/// Nothing that an exploration would say could be relied upon.
+fn refuse(why: Option<&str>) {
+    why.iter().for_each(|why| results::note(why));
+    results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
 }
 
 /// Explores all, unless something shows up with which it has to start over: then it says so.
@@ -303,6 +300,9 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
     let (exploring, state) = (exploring(), state());
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
+    }
+    if LATE.swap(false, Relaxed) {
+        return stop(TOO_LONG);
     }
     if shared::has_more() {
         exploring.stop.store(1, Relaxed);
@@ -374,6 +374,13 @@ pub fn is_late() -> bool {
     let late = !shares || state.runs == state.seen;
     state.seen = state.runs;
     late
+}
+
+/// The same, while the exploration itself is at work: it stops at the next opportunity.
+pub fn hurry() {
+    if is_late() {
+        LATE.store(true, Relaxed);
+    }
 }
 
 /// Waits for the processes that share the work.
@@ -550,7 +557,7 @@ impl Program {
 const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve, its stack,
-/// and how often it has written to other memory.
+/// and how often it has changed other memory (see [`progress`]).
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::all().get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);

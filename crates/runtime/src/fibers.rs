@@ -52,9 +52,11 @@ pub struct Fiber {
     pub sp: usize,
     /// Under exploration: what it has asked for and nobody has taken up yet.
     pub asked: Option<fencepost_trace::Op>,
+    /// The barrier of Rust's standard library that it is in.
+    pub barrier: Option<u64>,
     /// The registers that calls preserve, at that operation.
     pub registers: [usize; 6],
-    /// How many plain writes outside of its stack it has made.
+    /// How often it has changed memory outside of its stack by plain writes.
     pub writes: u64,
     /// How many barriers it has initialised.
     pub barriers: u32,
@@ -106,6 +108,8 @@ pub struct Fibers {
     vacant: Vec<usize>,
     /// The context of the campaign, to which an execution returns when it ends.
     pub home: usize,
+    /// Does the campaign visit a thread, which runs now?
+    visiting: bool,
     pub switches: u64,
 }
 
@@ -113,6 +117,11 @@ static FIBERS: Global<Option<Fibers>> = Global::new(None);
 
 pub fn all() -> &'static mut Fibers {
     FIBERS.get().get_or_insert_with(Fibers::default)
+}
+
+/// Does this lie on the stack of a thread?
+pub fn is_on_a_stack(address: usize) -> bool {
+    all().list().iter().any(|fiber| (fiber.stack.0..fiber.stack.1).contains(&address))
 }
 
 /// The running thread's number.
@@ -246,6 +255,7 @@ impl Fibers {
         fiber.pc = 0;
         fiber.sp = 0;
         fiber.asked = None;
+        fiber.barrier = None;
         fiber.registers = [0; 6];
         fiber.writes = 0;
         fiber.barriers = 0;
@@ -410,6 +420,7 @@ pub fn enter() {
 pub fn visit(thread: ThreadId) {
     let all = all();
     all.current = thread.index();
+    all.visiting = true;
     let fiber = &mut all.list[thread.index()];
     fiber.calls.enter();
     let (context, base) = (fiber.context, fiber.base);
@@ -419,6 +430,12 @@ pub fn visit(thread: ThreadId) {
         context::set_thread_base(base);
         context::switch(home, context);
     }
+    all.visiting = false;
+}
+
+/// Does the campaign visit a thread, which runs now?
+pub fn is_visiting() -> bool {
+    all().visiting
 }
 
 /// From a thread: back to the campaign, until it is visited again.

@@ -5,7 +5,7 @@
 //! are told by their call of `__tsan_func_entry`.
 
 use crate::global::Global;
-use crate::{modules, sys};
+use crate::{modules, symbols};
 
 /// A function: where it begins and ends, and whether it is instrumented, once that was asked.
 struct Function {
@@ -21,42 +21,14 @@ static LAST: Global<(usize, usize, bool)> = Global::new((0, 0, true));
 
 /// Reads the executable's table of functions. Without one, everything counts as instrumented.
 pub fn prepare() {
-    let Some((start, _)) = modules::executable() else { return };
-    let file = sys::read_whole(b"/proc/self/exe\0");
-    let mut functions = functions(&file, start).unwrap_or_default();
+    let functions = FUNCTIONS.get();
+    functions.clear();
+    symbols::each(|symbol| {
+        if symbol.kind == symbols::Kind::Function {
+            functions.push(Function { start: symbol.start, end: symbol.start + symbol.size, answer: None });
+        }
+    });
     functions.sort_unstable_by_key(|function| function.start);
-    *FUNCTIONS.get() = functions;
-}
-
-fn number<const BYTES: usize>(file: &[u8], at: usize) -> Option<usize> {
-    let mut bytes = [0; 8];
-    bytes[..BYTES].copy_from_slice(file.get(at..at.checked_add(BYTES)?)?);
-    Some(u64::from_le_bytes(bytes) as usize)
-}
-
-/// The functions in the symbol table of an ELF file that is mapped at `start`.
-fn functions(file: &[u8], start: usize) -> Option<Vec<Function>> {
-    const POSITION_INDEPENDENT: usize = 3;
-    const SYMBOLS: usize = 2;
-    const SYMBOL_SIZE: usize = 24;
-    const FUNCTION: usize = 2;
-    let base = if number::<2>(file, 16)? == POSITION_INDEPENDENT { start } else { 0 };
-    let (table, size, count) = (number::<8>(file, 40)?, number::<2>(file, 58)?, number::<2>(file, 60)?);
-    let mut list = Vec::new();
-    for section in (0..count).map(|i| table + i * size) {
-        if number::<4>(file, section + 4)? != SYMBOLS {
-            continue;
-        }
-        let (at, length) = (number::<8>(file, section + 24)?, number::<8>(file, section + 32)?);
-        for symbol in (at..at + length).step_by(SYMBOL_SIZE) {
-            let (kind, value, size) =
-                (number::<1>(file, symbol + 4)?, number::<8>(file, symbol + 8)?, number::<8>(file, symbol + 16)?);
-            if kind & 15 == FUNCTION && value != 0 && size != 0 {
-                list.push(Function { start: base + value, end: base + value + size, answer: None });
-            }
-        }
-    }
-    Some(list)
 }
 
 /// Does the function that this return address lies in announce its accesses?

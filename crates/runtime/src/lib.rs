@@ -14,11 +14,12 @@
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program; [`shared`]: which plain accesses are
-//!   events of it; [`stall`]: which executions would never end; [`hunt`]: predicted violations of sequential
+//!   events of it; [`stall`]: which executions would never end, [`progress`]: who goes around in a loop; [`hunt`]: predicted violations of sequential
 //!   consistency, tried out;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
-//! - [`hooks`]: everything that the program calls.
+//! - [`hooks`]: everything that the program calls; [`rust_std`]: what Rust's precompiled standard library does by itself ([`symbols`], [`patches`], [`opaque`]);
+//!   [`waiter_pool`]: what C++'s relies on.
 //!
 //! Rules that hold everywhere:
 //!
@@ -55,16 +56,22 @@ mod hunt;
 mod instrumented;
 mod lenders;
 mod modules;
+mod opaque;
+mod patches;
+mod progress;
 mod real;
 mod restart;
 mod results;
+mod rust_std;
 mod shadow;
 mod shared;
 mod snapshot;
 mod spec;
 mod stall;
+mod symbols;
 mod sys;
 mod view;
+mod waiter_pool;
 
 #[global_allocator]
 static ALLOCATOR: arena::Arena = arena::Arena;

@@ -559,6 +559,14 @@ fn signal_name(signal: i32) -> &'static str {
 pub fn died(status: i32, request: &Request) -> bool {
     let Some(header) = header() else { return true };
     let execution = results().execution;
+    if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
+        // Somebody else has done that, as the system does when memory is short: it says nothing about the program.
+        note(&format!("execution {} was killed from outside (is there enough memory?)", execution + 1));
+        header.ended[End::Timeout as usize].fetch_add(1, Ordering::Relaxed);
+        header.done.fetch_add(1, Ordering::Relaxed);
+        drop_output();
+        return false;
+    }
     let replaced = header.replaced.load(Ordering::Relaxed) == execution + 1;
     let (kind, fingerprint, message) = if replaced && libc::WIFEXITED(status) {
         // Another program took its place, and ended as it did.

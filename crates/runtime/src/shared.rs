@@ -17,7 +17,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{control, explore, fibers, hooks, view};
+use crate::{control, explore, fibers, hooks, opaque, view};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
 use rustc_hash::FxHashMap;
 
@@ -74,6 +74,7 @@ pub fn reset() {
     shared.found.clear();
     shared.announced.iter_mut().for_each(Vec::clear);
     shared.watch = None;
+    opaque::reset();
 }
 
 /// The bytes whose plain accesses are events, in order.
@@ -121,10 +122,6 @@ fn wide(bytes: u8) -> u64 {
     (0..8).filter(|i| bytes >> i & 1 != 0).fold(0, |mask, i| mask | 0xff << (8 * i))
 }
 
-fn is_on_a_stack(address: usize) -> bool {
-    fibers::all().list().iter().any(|fiber| (fiber.stack.0..fiber.stack.1).contains(&address))
-}
-
 /// Is a plain access of the running thread there an event? What it has done itself decides, and what is known beforehand: so it is the
 /// same whenever it runs again.
 #[inline]
@@ -141,7 +138,7 @@ fn are_events(at: usize, bytes: u8) -> bool {
     shared.events.get(&at).is_some_and(|events| events & bytes != 0)
         // Frames find anything in memory when they begin, so that a stack has no initial value.
         && (fibers::all().count() > 1
-            || is_on_a_stack(at)
+            || fibers::is_on_a_stack(at)
             || shared.found.get(&at).is_some_and(|found| found.bytes & bytes != 0))
 }
 
@@ -160,7 +157,7 @@ pub fn touched(address: usize, size: usize) {
 fn held(at: usize) -> u64 {
     let value = control::memory(Location::new(at as u64, Size::B8)).0 as u64;
     match shared().events.get(&at) {
-        Some(events) if is_on_a_stack(at) => value & !wide(*events),
+        Some(events) if fibers::is_on_a_stack(at) => value & !wide(*events),
         _ => value,
     }
 }
@@ -203,6 +200,7 @@ pub fn initial(place: Location) -> Value {
 
 /// Tells the exploration what the running thread has stored since its last event.
 pub fn settle() {
+    opaque::settle();
     let me = fibers::current();
     let announced = &mut shared().announced;
     let Some(mine) = announced.get_mut(me.index()).filter(|list| !list.is_empty()) else { return };
@@ -210,6 +208,7 @@ pub fn settle() {
     // All values first: others run before the last of them is told.
     let live = |(at, _): &(Location, usize)| !view::is_dead(*at);
     let stores: Vec<_> = mine.drain(..).filter(live).map(|(at, pc)| (at, pc, control::memory(at))).collect();
+    stores.iter().for_each(|(at, ..)| opaque::wrote(*at));
     for (at, from, value) in stores {
         global::set_caller(from, sp);
         control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
@@ -225,6 +224,7 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     if let Some(value) = value(reply) {
         control::set_memory(at, value);
     }
+    opaque::know(at);
     reply
 }
 
@@ -232,7 +232,9 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
 pub fn load(at: Location) -> Value {
     settle();
     touch(at);
-    control::step(Op::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any })).value
+    let value = control::step(Op::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any })).value;
+    opaque::know(at);
+    value
 }
 
 /// A plain access that is an event, and that the program makes when this returns.
@@ -253,6 +255,7 @@ fn one(at: Location, write: bool) {
         announce(at);
     } else {
         control::set_memory(at, load_plain(at));
+        opaque::wrote(at);
     }
 }
 
@@ -286,7 +289,10 @@ fn many(places: &[Location], write: bool) {
     // Into memory when all are read: others run meanwhile.
     let values: Vec<_> = places.iter().enumerate().map(read).collect();
     global::set_caller_registers(registers);
-    values.into_iter().for_each(|(at, value)| control::set_memory(at, value));
+    for (at, value) in values {
+        control::set_memory(at, value);
+        opaque::wrote(at);
+    }
 }
 
 /// The parts of a range that are shared, each as large as a processor accesses it.

@@ -11,7 +11,7 @@
 //! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called endless here.
 
 use crate::global::Global;
-use crate::{clock, control, explore, fibers};
+use crate::{clock, control, explore, fibers, progress};
 use fencepost_engine::{Actor, Pending, Strategy};
 use fencepost_memory::Source;
 use fencepost_trace::ThreadId;
@@ -103,6 +103,7 @@ pub fn stands() {
     if changed {
         state.changed();
     }
+    progress::settle();
     let thread = fibers::current();
     let digest = explore::digest(thread);
     if state.seen.len() <= thread.index() {

@@ -49,6 +49,22 @@ pub fn map_common(length: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// Maps a whole file for reading.
+pub fn map_file(path: &[u8]) -> Option<&'static [u8]> {
+    let file = open(path, libc::O_RDONLY | libc::O_CLOEXEC).ok()?;
+    let length = plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_END as usize, 0, 0, 0]);
+    let (protection, flags) = (libc::PROT_READ as usize, libc::MAP_PRIVATE as usize);
+    let at = plain(libc::SYS_mmap, [0, length.max(0) as usize, protection, flags, file as usize, 0]);
+    close(file);
+    // SAFETY: just mapped, for reading, with this length.
+    (at > 0).then(|| unsafe { std::slice::from_raw_parts(at as *const u8, length as usize) })
+}
+
+/// Says what may be done with whole pages of memory.
+pub fn protect(address: usize, length: usize, protection: i32) -> bool {
+    plain(libc::SYS_mprotect, [address, length, protection as usize, 0, 0, 0]) == 0
+}
+
 /// Gives the pages back; they read as zero afterwards.
 pub fn discard(address: usize, length: usize) {
     plain(libc::SYS_madvise, [address, length, libc::MADV_DONTNEED as usize, 0, 0, 0]);

@@ -17,7 +17,7 @@
 
 use crate::global::{self, Global};
 use crate::shadow::{Kind, READ, WRITE, What};
-use crate::{control, details, explore, fibers, heap, hooks, results, shadow, stall};
+use crate::{control, details, fibers, heap, hooks, progress, results, shadow, stall};
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
 };
@@ -203,7 +203,7 @@ fn one(at: Location, write: bool) {
     }
     if !needed {
         if write {
-            explore::wrote(at.address as usize);
+            progress::writes(at.address as usize, at.size.bytes() as usize);
         }
         return;
     }

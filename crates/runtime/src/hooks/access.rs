@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, details, exact, explore, instrumented, shared, stall, view};
+use crate::{calls, control, details, exact, explore, instrumented, progress, shared, stall, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -89,7 +89,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         give_way(pc);
     }
     if kind.write {
-        explore::wrote(address);
+        progress::writes(address, SIZE);
     }
     let touched = if fits::<SIZE>(address) {
         shadow::check(address, SIZE, kind, pc)
@@ -120,7 +120,7 @@ fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
         super::at_work(|| explore::impatient(address, size, kind.write, pc));
     }
     if kind.write {
-        explore::wrote(address);
+        progress::writes(address, size);
     }
     let touched = shadow::range(address, size, kind, pc);
     if event {
@@ -156,7 +156,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             super::volatile::finish_first();
             exact::access(address, length, kind, pc);
             if kind.write {
-                explore::wrote(address);
+                progress::writes(address, length);
             }
             if shadow::range(address, length, kind, pc) {
                 shared::touched(address, length);
@@ -168,7 +168,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 look_around();
             }
             if kind.write {
-                explore::wrote(address);
+                progress::writes(address, length);
             }
             exact::access(address, length, kind, pc);
             if shadow::range(address, length, kind, pc) && kind.write {

@@ -3,7 +3,7 @@
 use super::{access, at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE, What};
-use crate::{control, details, exact, explore, view};
+use crate::{control, details, exact, view, waiter_pool};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -49,8 +49,8 @@ fn alone<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Has the engine perform the access; `write` says what it leaves in memory, given the reply.
-fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+/// Has the engine perform an access of the program's; `write` says what it leaves in memory, given the reply.
+pub fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     let mut stale = false;
     let reply = at_work(|| {
         details::stands(global::caller());
@@ -86,6 +86,9 @@ pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
 fn load(at: Location, order: i32) -> Value {
     if !global::active() {
         return alone(|| control::memory(at));
+    }
+    if load_order(order) == LoadOrder::SeqCst && waiter_pool::contains(at.address as usize) {
+        at_work(|| control::perform(Op::Access(Access::Fence { order: FenceOrder::SeqCst })));
     }
     let access = Access::Load { at, order: load_order(order), guard: Guard::Any };
     perform(access, at, |_| None).value
@@ -173,16 +176,11 @@ fn compare_exchange_at<T: Copy + Into<u128> + Narrow>(
     let at = Location::new(at as u64, size);
     let (success, found) = compare_exchange(at, Value(old.into()), Value(desired.into()), orders, weak);
     if !success {
-        let found = T::narrow(found.0);
-        let announce = || access::announced_any(expected as usize, bytes, WRITE, pc);
-        match global::active() {
-            // It has failed for no reason.
-            true if found.into() == old.into() => global::unsuspecting(|| explore::without_effect(announce)),
-            true => global::unsuspecting(announce),
-            false => {}
+        if global::active() {
+            global::unsuspecting(|| access::announced_any(expected as usize, bytes, WRITE, pc));
         }
         // SAFETY: as above.
-        unsafe { *expected = found };
+        unsafe { *expected = T::narrow(found.0) };
     }
     success.into()
 }

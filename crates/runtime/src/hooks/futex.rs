@@ -1,6 +1,17 @@
 //! Futexes, which C++ and Rust use directly.
 //!
-//! Those who wait on a word are a set like that of a condition variable. A thread joins the set, then looks at the word: who changes it and wakes others afterwards finds it there.
+//! Those who wait on a word are a set like that of a condition variable. The kernel compares the word and puts the thread into its queue as one
+//! step with respect to wake-ups of that word, since it holds a lock. Here a thread joins the set, and then looks at the word:
+//!
+//! - a wake-up that comes after it has joined finds it there;
+//! - a wake-up that came before it has joined happens before its look, and so does what was stored before that wake-up: the look sees the store.
+//!
+//! So a store and then a wake-up are never lost, and the other order, or no wake-up at all, is. The look is a relaxed load of the thread's own: what it has
+//! seen there, its next load of the word cannot be without. A thread first looks without joining, so that a loop around a call
+//! that finds another value (`EAGAIN`) only reads, and is seen to wait.
+//!
+//! The kernel has a full barrier before it compares: eventcounts, the C++ library's among them, rely on it, since whoever changes the word looks at a count of
+//! those who wait first.
 
 use super::cond::{dequeue, leave};
 use super::semaphore::fail;
@@ -9,28 +20,60 @@ use super::{at_work, hook};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
-use crate::{clock, control, explore, fibers, shared};
-use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Size, Update};
-use libc::{EAGAIN, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
+use crate::{clock, control, explore, fibers, results, rust_std, shared};
+use fencepost_trace::{Access, FenceOrder, Guard, Hidden, Location, Op, Reply, RmwOrder, Size, Update, Value};
+use libc::{EAGAIN, EINVAL, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
 
 /// Futexes are told from condition variables by this bit of the key.
 const FUTEX: u64 = Location::OTHER_KEY;
+/// Any wake-up is meant for such a waiter, and any waiter by such a wake-up.
+const ANY_BIT: u32 = u32::MAX;
+/// An argument of `FUTEX_WAKE` that means all.
+const ALL: usize = i32::MAX as usize;
 
-fn update(key: u64, update: Update, guard: Guard) -> fencepost_trace::Reply {
+/// One of the steps of a call. The thread's registers and stack are the same at all of them, but it is not going around in a loop: the number tells
+/// them apart.
+pub fn step<T>(number: usize, act: impl FnOnce() -> T) -> T {
+    let registers = global::caller_registers();
+    let mut here = registers;
+    here[0] ^= number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    global::set_caller_registers(here);
+    let result = act();
+    global::set_caller_registers(registers);
+    result
+}
+
+fn update(key: u64, update: Update, guard: Guard) -> Reply {
     let at = Location::hidden(Hidden::Condvar, key);
     control::perform(Op::Access(Access::Rmw { at, order: RmwOrder::AcqRel, update, guard }))
 }
 
-fn wait(word: usize, expected: u32, deadline: Option<u64>) -> Result<c_long, c_int> {
+/// What the kernel finds in the word.
+fn look(word: usize) -> u32 {
+    let at = Location::new(word as u64, Size::B4);
+    let Value(found) = if explore::is_on() { shared::load(at) } else { control::newest(at) };
+    found as u32
+}
+
+/// Waits on a word while it holds `expected`, until a time if there is one.
+pub fn wait(word: usize, expected: u32, deadline: Option<u64>) -> Result<c_long, c_int> {
     let key = word as u64 | FUTEX;
     let me = fibers::current();
-    update(key, Update::Enqueue(me), Guard::Any);
-    let at = Location::new(word as u64, Size::B4);
-    let found = if explore::is_on() { shared::load(at) } else { control::memory(at) };
-    if found.0 as u32 != expected {
-        leave(key);
+    control::perform(Op::Access(Access::Fence { order: FenceOrder::SeqCst }));
+    if step(1, || look(word)) != expected {
         return Err(EAGAIN);
     }
+    step(2, || update(key, Update::Enqueue(me), Guard::Any));
+    if step(3, || look(word)) != expected {
+        step(4, || leave(key));
+        return Err(EAGAIN);
+    }
+    step(5, || asleep(key, deadline))
+}
+
+/// The thread has joined those who wait.
+fn asleep(key: u64, deadline: Option<u64>) -> Result<c_long, c_int> {
+    let me = fibers::current();
     if let Some(woken) = attempt(deadline, dequeue(key, RmwOrder::AcqRel)) {
         return if woken { Ok(0) } else { Err(ETIMEDOUT) };
     }
@@ -43,45 +86,94 @@ fn wait(word: usize, expected: u32, deadline: Option<u64>) -> Result<c_long, c_i
     Ok(0)
 }
 
-fn wake(word: usize, most: usize) -> c_long {
+/// Wakes so many of those who wait on a word; says how many it found.
+pub fn wake(word: usize, most: usize) -> usize {
     let key = word as u64 | FUTEX;
-    if most >= i32::MAX as usize {
-        let reply = update(key, Update::WakeAll, Guard::Any);
-        return reply.value.0 as c_long;
+    if most >= ALL {
+        return update(key, Update::WakeAll, Guard::Any).value.0 as usize;
     }
-    let mut woken = 0;
-    while woken < most {
-        let reply = update(key, Update::WakeOne, Guard::Any);
-        if reply.value.0 == 0 {
-            break;
-        }
-        woken += 1;
-    }
-    woken as c_long
+    let next = |woken: &usize| step(*woken, || update(key, Update::WakeOne, Guard::Any)).value.0 != 0;
+    (0..most).take_while(next).count()
 }
 
-fn futex(word: usize, operation: c_int, value: usize, time: *const timespec) -> Result<c_long, c_int> {
-    // SAFETY: null, or the program's time.
-    let time = unsafe { time.as_ref() };
-    let real_time = operation & libc::FUTEX_CLOCK_REALTIME != 0;
-    match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+/// Those who wait are to wait on another word. What they would wait for there is not followed: they are woken, as may happen to whoever waits on a
+/// futex at any time.
+fn requeue(word: usize, operation: c_int, expected: u32) -> Result<c_long, c_int> {
+    not_followed("FUTEX_REQUEUE wakes those whom it would move");
+    if operation == libc::FUTEX_CMP_REQUEUE && look(word) != expected {
+        return Err(EAGAIN);
+    }
+    Ok(wake(word, ALL) as c_long)
+}
+
+/// Something is done otherwise than the kernel does it.
+fn not_followed(what: &str) {
+    if explore::is_on() {
+        explore::unsupported(what);
+    } else {
+        results::note(what);
+    }
+}
+
+/// Waiters and wake-ups with a set of bits meet only where they have one in common.
+fn check_bits(bits: u32) -> Result<(), c_int> {
+    match bits {
+        0 => return Err(EINVAL),
+        ANY_BIT => {}
+        _ => not_followed("a futex is used with a set of bits: every wake-up counts as meant for every waiter"),
+    }
+    Ok(())
+}
+
+/// The arguments of the system call.
+struct Call {
+    word: usize,
+    operation: c_int,
+    value: usize,
+    time: *const timespec,
+    last: u32,
+}
+
+fn futex(call: &Call) -> Result<c_long, c_int> {
+    let Call { word, value, last, .. } = *call;
+    let real_time = call.operation & libc::FUTEX_CLOCK_REALTIME != 0;
+    let operation = call.operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    // SAFETY: null, or the program's time: asked for where the operation has one.
+    let time = || unsafe { call.time.as_ref() };
+    let waits = matches!(operation, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    if rust_std::in_barrier(waits) {
+        return Ok(0);
+    }
+    if waits {
+        rust_std::waits_unseen(global::caller());
+    }
+    match operation {
         libc::FUTEX_WAIT => {
-            let length = time.map(|t| t.tv_sec as u64 * clock::SECOND + t.tv_nsec as u64);
+            let length = time().map(|t| t.tv_sec as u64 * clock::SECOND + t.tv_nsec as u64);
             wait(word, value as u32, length.map(|l| clock::now().saturating_add(l)))
         }
         libc::FUTEX_WAIT_BITSET => {
+            check_bits(last)?;
             let name = if real_time { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
-            wait(word, value as u32, time.map(|t| clock::since_start(name, t)))
+            wait(word, value as u32, time().map(|t| clock::since_start(name, t)))
         }
-        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => Ok(wake(word, value)),
+        libc::FUTEX_WAKE => Ok(wake(word, value) as c_long),
+        libc::FUTEX_WAKE_BITSET => {
+            check_bits(last)?;
+            Ok(wake(word, value) as c_long)
+        }
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => requeue(word, operation, last),
         other => {
-            crate::results::note(&format!("futex operation {other} is not supported"));
+            not_followed(&format!("futex operation {other} is not supported"));
             Err(ENOSYS)
         }
     }
 }
 
 hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    if number == libc::SYS_futex && rust_std::takes(a, c) {
+        return 0;
+    }
     if !active() {
         return real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long);
     }
@@ -89,7 +181,7 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
         libc::SYS_futex => {
             let result = at_work(|| {
                 control::watch(Location::new(a as u64, Size::B4));
-                futex(a, b as c_int, c, d as *const timespec)
+                futex(&Call { word: a, operation: b as c_int, value: c, time: d as *const timespec, last: f as u32 })
             });
             // Whoever calls this is often a library without instrumentation, in the middle of taking a lock.
             global::suspect();

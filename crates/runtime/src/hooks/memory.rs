@@ -5,7 +5,7 @@ use super::{access, at_work, hook, text};
 use crate::global::{self, active, mode};
 use crate::heap::{self, Freed};
 use crate::shadow::{READ, WRITE};
-use crate::{control, details, exact, explore, instrumented, results, shadow, shared, view};
+use crate::{control, details, exact, explore, instrumented, opaque, results, shadow, shared, view};
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -85,7 +85,9 @@ pub fn release(block: usize) {
                     explore::freeing(true);
                     shadow::free(block, size, global::caller());
                     explore::freeing(false);
-                    if !explore::is_on() {
+                    if explore::is_on() {
+                        opaque::forget(block, size);
+                    } else {
                         control::give_back(block, size);
                     }
                 }
