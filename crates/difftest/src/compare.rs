@@ -61,7 +61,7 @@ pub struct Comparison {
     pub unfinished: Option<String>,
 }
 
-const RACE: &str = "!data race";
+const RACE: &str = "!data-race";
 
 /// Random executions of a program whose outcomes the reference knows are there to try `test`, not `check`: a few are enough.
 const FEW: u64 = 300;

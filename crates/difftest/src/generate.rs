@@ -29,7 +29,7 @@ pub struct Recipe {
 impl Recipe {
     /// Everything that the language has.
     pub fn new(language: Language) -> Recipe {
-        Recipe { language, features: Feature::ALL.to_vec(), threads: 4, statements: 8 }
+        Recipe { language, features: Feature::ALL.to_vec(), threads: 4, statements: 7 }
     }
 }
 
@@ -134,7 +134,7 @@ impl Generator {
                 self.chosen.push(usual);
             }
         }
-        self.threads = self.pick(&[2, 2, 3, 3, 4]).min(recipe.threads);
+        self.threads = self.pick(&[2, 2, 2, 3, 3, 3, 4]).min(recipe.threads);
         self.variables = 1 + self.below(3);
         let sizes = [4, 4, 4, 1, 2, 8];
         let variables = (0..self.variables)
@@ -184,7 +184,8 @@ impl Generator {
         while let Some(lock) = writer.held.pop() {
             body.push(Stmt::Release { lock });
         }
-        if t > 0 && self.has(Feature::ThreadExit) && self.one_in(3) {
+        // A thread that has created others waits for them, so that it must come to its end.
+        if t > 0 && self.has(Feature::ThreadExit) && !self.has(Feature::Nested) && self.one_in(3) {
             let at = self.below(body.len() + 1);
             // Not with a lock in hand: that is another class of mistake.
             if !holds(&body[..at]) {

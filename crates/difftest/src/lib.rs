@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod generate;
+pub mod known;
 pub mod program;
 pub mod run;
 pub mod scripts;

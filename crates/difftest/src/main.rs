@@ -39,7 +39,7 @@ struct Args {
     #[arg(long, default_value_t = 4)]
     threads: usize,
     /// The greatest number of statements.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 7)]
     statements: usize,
     /// On how many cores.
     #[arg(long)]

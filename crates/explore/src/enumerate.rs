@@ -271,9 +271,14 @@ impl Tree {
                 return;
             }
             (Actor::Thread(thread), What::Access(access)) => {
-                let writes = !matches!(access, Access::Load { .. } | Access::Fence { .. });
-                let hidden = access.location().is_some_and(|at| at.as_hidden().is_some());
-                self.round(*thread).wrote |= writes && !hidden;
+                // A fence of hardware makes visible what waits in a buffer.
+                let writes = match access {
+                    Access::Load { .. } => false,
+                    Access::Fence { .. } => self.model.is_hardware(),
+                    _ => true,
+                };
+                let own = access.location().is_some_and(|at| at.as_hidden().is_none());
+                self.round(*thread).wrote |= writes && own;
                 (*thread, writes)
             }
             (Actor::Thread(thread), What::Quit | What::Commit(_)) => (*thread, true),

@@ -23,7 +23,12 @@ fn main() {
             *unfinished.entry(model).or_default() += u64::from(compared.unfinished);
             if let Some(difference) = compared.difference {
                 let (small, difference) = shrink(&script, model, &difference);
-                println!("seed {seed}, {model}: {difference:?}\n{small:#?}");
+                println!("seed {seed}, {model}: {difference:?}");
+                for (t, body) in small.threads.iter().enumerate() {
+                    println!("  T{t}:");
+                    body.iter().for_each(|node| println!("    {node:?}"));
+                }
+                println!("  spawns {}, semaphore {}", small.spawns, small.semaphore);
                 found += 1;
                 if found == enough {
                     break 'all;

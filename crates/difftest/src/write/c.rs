@@ -1,7 +1,9 @@
 //! Programs in C, with POSIX threads.
 
-use super::{indent, packed, registers};
-use crate::program::{Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt};
+use super::{indent, packed, registers, variables};
+use crate::program::{
+    Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -154,7 +156,8 @@ fn one(number: usize, program: &Program) -> Result<String, std::fmt::Error> {
 impl Writer<'_> {
     fn globals(&self, text: &mut String) -> std::fmt::Result {
         let q = &self.q;
-        for (i, variable) in self.program.variables.iter().enumerate() {
+        for i in variables(self.program) {
+            let variable = self.program.variables[usize::from(i)];
             let star = if variable.place == Place::Global { "" } else { "*" };
             writeln!(text, "static uint{}_t {star}{q}a{i};", 8 * u32::from(variable.size))?;
         }
@@ -257,7 +260,8 @@ impl Writer<'_> {
         let q = &self.q;
         let count = registers(self.program, 0);
         writeln!(text, "static void {q}main(void) {{")?;
-        for (i, variable) in self.program.variables.iter().enumerate() {
+        for i in variables(self.program) {
+            let variable = self.program.variables[usize::from(i)];
             let bits = 8 * u32::from(variable.size);
             match variable.place {
                 Place::Global => {}
@@ -307,20 +311,17 @@ impl Writer<'_> {
             });
         }
         words.resize(4, "0".to_owned());
-        let mut atomics: Vec<String> = (0..self.program.variables.len())
-            .map(|i| format!("(uint64_t)(__atomic_load_n({}, __ATOMIC_RELAXED) & 255)", self.address(i as u8)))
+        let mut atomics: Vec<String> = variables(self.program)
+            .into_iter()
+            .map(|i| format!("(uint64_t)(__atomic_load_n({}, __ATOMIC_RELAXED) & 255)", self.address(i)))
             .collect();
         atomics.extend(
-            self.used
-                .starting(&["f"])
-                .map(|name| format!("(uint64_t)(__atomic_load_n(&{q}{name}, __ATOMIC_RELAXED) & 255)")),
+            self.used.starting(&["f"]).map(|name| format!("(uint64_t)(__atomic_load_n(&{q}{name}, __ATOMIC_RELAXED) & 255)")),
         );
         let mut others: Vec<String> = Vec::new();
         if self.program.joins_all() {
             others.extend(
-                self.used
-                    .starting(&["x", "v", "gm", "gw", "gs", "e"])
-                    .map(|name| format!("(uint64_t)({q}{name} & 255)")),
+                self.used.starting(&["x", "v", "gm", "gw", "gs", "e"]).map(|name| format!("(uint64_t)({q}{name} & 255)")),
             );
             others.extend(self.used.starting(&["h"]).map(|name| format!("(uint64_t)(*{q}{name} & 255)")));
         }

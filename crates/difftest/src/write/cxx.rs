@@ -1,6 +1,6 @@
 //! Programs in C++20, with what the standard library has.
 
-use super::{indent, packed, registers};
+use super::{indent, packed, registers, variables};
 use crate::program::{Arithmetic, How, Lock, MutexType, Operand, Order, Plain, Program, Stmt};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -131,8 +131,9 @@ fn one(program: &Program, q: &str) -> Result<String, std::fmt::Error> {
         }
     });
     let mut text = String::from("\n");
-    for (i, variable) in program.variables.iter().enumerate() {
-        writeln!(text, "static atomic<uint{}_t> {q}a{i};", 8 * u32::from(variable.size))?;
+    for i in variables(program) {
+        let bits = 8 * u32::from(program.variables[usize::from(i)].size);
+        writeln!(text, "static atomic<uint{bits}_t> {q}a{i};")?;
     }
     for name in &names {
         match name.as_str() {
@@ -167,7 +168,7 @@ fn one(program: &Program, q: &str) -> Result<String, std::fmt::Error> {
     let mut words = vec![packed(count)];
     words.extend((1..program.threads.len()).map(|t| format!("{q}v{t}")));
     words.resize(4, "0".to_owned());
-    let mut atomics: Vec<String> = (0..program.variables.len()).map(|i| format!("a{i}")).collect();
+    let mut atomics: Vec<String> = variables(program).into_iter().map(|i| format!("a{i}")).collect();
     atomics.extend(names.iter().filter(|name| name.starts_with('f')).cloned());
     let part = |list: &[String]| match list {
         [] => "0".to_owned(),

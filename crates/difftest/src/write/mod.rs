@@ -46,6 +46,23 @@ fn registers(program: &Program, thread: usize) -> u8 {
     most
 }
 
+/// The atomic variables that a program uses.
+fn variables(program: &Program) -> Vec<u8> {
+    let used = |var: &u8| {
+        program.any(|stmt| match stmt {
+            Stmt::Load { var: at, .. }
+            | Stmt::Store { var: at, .. }
+            | Stmt::Rmw { var: at, .. }
+            | Stmt::Cas { var: at, .. }
+            | Stmt::Await { var: at, .. }
+            | Stmt::Poll { var: at, .. } => at == var,
+            Stmt::Once | Stmt::Key { .. } => *var == 0,
+            _ => false,
+        })
+    };
+    (0..program.variables.len() as u8).filter(used).collect()
+}
+
 /// The register that a statement writes.
 fn target(stmt: &Stmt) -> Option<u8> {
     match stmt {

@@ -1,6 +1,6 @@
 //! Programs in Rust, with what `std` has.
 
-use super::{indent, packed, registers};
+use super::{indent, packed, registers, variables};
 use crate::program::{Arithmetic, Lock, Operand, Order, Plain, Program, Stmt};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -80,8 +80,8 @@ fn one(program: &Program, module: &str) -> Result<String, std::fmt::Error> {
         }
     });
     let mut text = format!("\nmod {module} {{\nuse super::*;\n");
-    for (i, variable) in program.variables.iter().enumerate() {
-        let bits = 8 * u32::from(variable.size);
+    for i in variables(program) {
+        let bits = 8 * u32::from(program.variables[usize::from(i)].size);
         writeln!(text, "static A{i}: AtomicU{bits} = AtomicU{bits}::new(0);")?;
     }
     for name in &names {
@@ -156,7 +156,7 @@ fn one(program: &Program, module: &str) -> Result<String, std::fmt::Error> {
     }
     let mut words = vec![packed(count)];
     words.extend((1..program.threads.len()).map(|t| if scoped { format!("all[{t}]") } else { format!("v{t}") }));
-    for i in 0..program.variables.len() {
+    for i in variables(program) {
         words.push(format!("A{i}.load(Relaxed) as u64"));
     }
     for name in &names {
