@@ -174,7 +174,11 @@ fn compare_exchange_at<T: Copy + Into<u128> + Narrow>(
     // SAFETY: C's contract: it points to a value of this type, the program's own.
     let old = unsafe { *expected };
     let at = Location::new(at as u64, size);
+    // The thread stands where it stood when it read, but that is no round of a loop.
+    let registers = global::caller_registers();
+    global::set_caller_registers(std::array::from_fn(|i| if i == 0 { registers[i] ^ 1 << 48 } else { registers[i] }));
     let (success, found) = compare_exchange(at, Value(old.into()), Value(desired.into()), orders, weak);
+    global::set_caller_registers(registers);
     if !success {
         if global::active() {
             global::unsuspecting(|| access::announced_any(expected as usize, bytes, WRITE, pc));
