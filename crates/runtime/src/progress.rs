@@ -9,7 +9,7 @@ use crate::{control, explore, fibers, stall};
 use fencepost_trace::{Location, Size};
 
 /// So many places are remembered; with more, it counts.
-const MOST: usize = 16;
+const MOST: usize = 64;
 /// The longest write that is looked at.
 const LONGEST: usize = 64;
 
