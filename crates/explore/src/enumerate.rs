@@ -220,6 +220,15 @@ impl Strategy for Tree {
         Some(index.expect("internal error: the same choices led to other actors"))
     }
 
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if self.value(2) == 0 {
+            return self.actor(actors, pending);
+        }
+        // Nobody knows who goes on then, and with whom that commutes.
+        self.sleeping.clear();
+        Some(actors.len())
+    }
+
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
         self.value(sources.len() as u32) as usize
     }

@@ -16,7 +16,7 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
+pub use record::{Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death, note_about, parts_of_note};
 pub use request::{
     Answers, Fence, Hunt, Observations, Point, Pruning, Request, Restart, Task, Volatile, output_fingerprint,
 };

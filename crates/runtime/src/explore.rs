@@ -23,7 +23,7 @@ use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
 use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
-use fencepost_mailbox::{Answers, Exploring, Record, Request};
+use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
     Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
@@ -187,6 +187,13 @@ pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
 
+/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host names the place.
+pub fn unsupported_here(why: &str) {
+    if is_on() && state().incomplete.is_none() {
+        unsupported(&note_about(why, &modules::frame(global::caller())));
+    }
+}
+
 fn exploring() -> &'static Exploring {
     &results::header().unwrap_or_else(|| ending::internal("an exploration without a mailbox")).exploring
 }
@@ -236,7 +243,7 @@ pub fn run(request: &Request) {
 /// Explores all, unless something shows up with which it has to start over: then it says so.
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
-    let options = Options { max_events, spurious_failures: false, races: Races::Ignore, ..Options::new(request.model) };
+    let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
     let explored = Explorer::new(Program { over: false }, options)
         .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
     if !shared::has_more()
@@ -575,6 +582,12 @@ impl Report {
     }
 }
 
+/// Does the thread wait although it was cancelled?
+fn is_cancelled(thread: ThreadId) -> bool {
+    let fiber = fibers::all().get(thread);
+    fiber.cancelled && fiber.interruptible && !fiber.uncancellable
+}
+
 impl Visitor<Program> for Report {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
@@ -585,6 +598,8 @@ impl Visitor<Program> for Report {
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         match stuck {
+            // It waits no longer: that was not explored, and has been said.
+            Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
             Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
             Stuck::Livelock(threads) => self.ended(graph, &Verdict::Livelock(threads)),
             Stuck::Redundant => Flow::Continue(()),

@@ -61,6 +61,8 @@ pub struct Fiber {
     pub deadline: Option<u64>,
     /// Its wait ended because of that.
     pub timed_out: bool,
+    /// It waits because it looks at the clock again and again.
+    pub looking: bool,
     /// Its name, if it was given one.
     pub name: Option<[u8; 16]>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
@@ -70,6 +72,8 @@ pub struct Fiber {
     pub uncancellable: bool,
     pub asynchronous: bool,
     pub interruptible: bool,
+    /// Under exploration: it has waited where it may be cancelled.
+    pub waited: bool,
     /// It ends with this result, once its stack is unwound.
     pub leaving: Option<usize>,
     /// Where to jump then, the last one first.
@@ -196,12 +200,14 @@ impl Fibers {
         fiber.clock = Clock::default();
         fiber.deadline = None;
         fiber.timed_out = false;
+        fiber.looking = false;
         fiber.name = None;
         fiber.signals = 0;
         fiber.cancelled = false;
         fiber.uncancellable = false;
         fiber.asynchronous = false;
         fiber.interruptible = false;
+        fiber.waited = false;
         fiber.leaving = None;
         fiber.cleanups.clear();
         self.used += 1;

@@ -107,6 +107,32 @@ pub fn add(at: usize, bytes: u8) -> bool {
     new != 0
 }
 
+/// Calls whose effects are events only in programs that make them: what others must do for that costs a little in every execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Habit {
+    /// `pthread_cancel`.
+    Cancels = 1,
+    /// `pthread_tryjoin_np` and `pthread_timedjoin_np`.
+    TriesToJoin = 2,
+}
+
+/// Habits are kept with the memory that is shared, as bytes at an address where no program has any: a replay has to know of both.
+const HABITS: usize = 0;
+
+/// Is the program known to make such calls?
+#[inline]
+pub fn has(habit: Habit) -> bool {
+    !shared().events.is_empty() && shared().events.get(&HABITS).is_some_and(|habits| habits & habit as u8 != 0)
+}
+
+/// The program makes such a call. If nobody knew, all starts over.
+pub fn learn(habit: Habit) {
+    if add(HABITS, habit as u8) {
+        ending::finish(Verdict::Redundant);
+    }
+}
+
 /// The range in pieces of eight aligned bytes: the address of each, and which of its bytes are meant.
 fn eights(address: usize, size: usize) -> impl Iterator<Item = (usize, u8)> {
     let end = address.saturating_add(size);

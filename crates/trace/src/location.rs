@@ -94,6 +94,10 @@ pub enum Hidden {
     ThreadEnd = 9,
     /// A file through which threads hand something to each other: its value means nothing.
     File = 10,
+    /// 1 when somebody has asked a thread to end (`pthread_cancel`).
+    Cancellation = 11,
+    /// 1 when a thread is about to end, for those who look without waiting (`pthread_tryjoin_np`).
+    Ending = 12,
 }
 
 const HIDDEN: u64 = 1 << 63;
@@ -122,7 +126,7 @@ impl Location {
 
     /// The kind and key of a hidden location; `None` for the program's own memory.
     pub fn as_hidden(self) -> Option<(Hidden, u64)> {
-        const KINDS: [Hidden; 10] = [
+        const KINDS: [Hidden; 12] = [
             Hidden::Mutex,
             Hidden::RwLock,
             Hidden::Condvar,
@@ -133,6 +137,8 @@ impl Location {
             Hidden::ThreadStart,
             Hidden::ThreadEnd,
             Hidden::File,
+            Hidden::Cancellation,
+            Hidden::Ending,
         ];
         if self.address & HIDDEN == 0 {
             return None;

@@ -141,7 +141,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
-    results.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    results.notes.iter().for_each(|note| eprintln!("note: {}", search.words.note(note)));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let restarted = restarted(&results, &search.words);
     let outcome = Campaigned {

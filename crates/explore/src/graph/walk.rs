@@ -234,9 +234,11 @@ impl<T: Threads> Walk<T> {
         for (t, run) in self.threads.iter().enumerate().filter(|(_, run)| waits(run)) {
             let thread = ThreadId(t as u32);
             let events = graph.thread(thread);
+            // What failed for no reason does not do so for ever.
             let latest = |node: &Node| {
                 let data = graph.node(*node);
-                !data.flags.has(Flags::READ) || graph.position_of(*node) as usize + 1 == graph.writes(data.place).len()
+                let last = || graph.position_of(*node) as usize + 1 == graph.writes(data.place).len();
+                !data.flags.has(Flags::READ) || data.variant == 0 && last()
             };
             let hopeless = match run.state {
                 State::Blocked => events.last().is_none_or(latest),

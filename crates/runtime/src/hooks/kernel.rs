@@ -147,6 +147,7 @@ changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask s
 macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() {
         STATE.get().timers = true;
+        crate::explore::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
         crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
     } })* };
 }

@@ -4,8 +4,9 @@ use super::{at_work, hook};
 use crate::fibers::{self, Start};
 use crate::global::{self, Global, active};
 use crate::real::real;
+use crate::shared::{self, Habit};
 use crate::{clock, control, details, ending, explore, lenders, results};
-use fencepost_trace::{Op, ThreadId};
+use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, StoreOrder, ThreadId, Value};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
 };
@@ -65,8 +66,15 @@ pub fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) 
     if fiber.detached || fiber.joined {
         return EINVAL;
     }
+    if let Some(deadline) = deadline.filter(|_| explore::is_on())
+        && !is_ending(target)
+    {
+        clock::put_forward(deadline);
+        return ETIMEDOUT;
+    }
     let late = super::cancel::waiting(|| {
-        fibers::me().deadline = deadline;
+        // Under exploration it is known by now that the thread ends.
+        fibers::me().deadline = deadline.filter(|_| !explore::is_on());
         control::perform(Op::Join(target));
         take_timeout()
     });
@@ -80,6 +88,26 @@ pub fn join(thread: pthread_t, result: *mut *mut c_void, deadline: Option<u64>) 
         unsafe { *result = fiber.result as *mut c_void };
     }
     0
+}
+
+/// Where a thread says that it is about to end, under exploration, if somebody may ask.
+fn ending_of(thread: ThreadId) -> Location {
+    Location::hidden(Hidden::Ending, thread.0.into())
+}
+
+/// Under exploration: has the thread ended, as far as the running thread can tell? Both are possible wherever both are.
+fn is_ending(thread: ThreadId) -> bool {
+    shared::learn(Habit::TriesToJoin);
+    let load = Access::Load { at: ending_of(thread), order: LoadOrder::Acquire, guard: Guard::Any };
+    control::perform(Op::Access(load)).value != Value::ZERO
+}
+
+/// The running thread is about to end.
+pub fn ends() {
+    if explore::is_on() && shared::has(Habit::TriesToJoin) {
+        let (at, order) = (ending_of(fibers::current()), StoreOrder::Release);
+        control::perform(Op::Access(Access::Store { at, order, value: Value(1) }));
+    }
 }
 
 /// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no such wait, and is to be made as

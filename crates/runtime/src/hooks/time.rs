@@ -14,9 +14,10 @@ use libc::{c_int, c_uint, time_t, timespec, timeval};
 pub fn sleep_until(deadline: u64) {
     // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
     if deadline <= clock::now() || crate::explore::is_on() {
+        super::cancel::point();
         clock::put_forward(deadline);
         control::perform(Op::Yield);
-        return;
+        return super::cancel::point();
     }
     super::cancel::waiting(|| {
         fibers::me().deadline = Some(deadline);
