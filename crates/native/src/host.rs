@@ -33,6 +33,8 @@ pub struct Campaign {
     pub request: Request,
     /// How long one execution may take.
     pub timeout: Duration,
+    /// When all must be over, in the middle of whatever is done then.
+    pub deadline: Option<Instant>,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
     /// Compare executions that restarted in place with fresh processes?
@@ -80,10 +82,25 @@ impl Campaign {
                 only_digests: false,
             },
             timeout: Duration::from_secs(10),
+            deadline: None,
             jobs: 1,
             progress: Arc::default(),
             checked: true,
         }
+    }
+}
+
+impl Campaign {
+    /// Is there no time left?
+    pub fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// When its workers are killed. An exploration looks at the clock itself, and says how far it is.
+    fn last_moment(&self) -> Option<Instant> {
+        const GRACE: Duration = Duration::from_millis(80);
+        let explores = matches!(self.request.answers, Answers::Explore { .. });
+        self.deadline.map(|deadline| if explores { deadline + GRACE } else { deadline })
     }
 }
 
@@ -215,8 +232,8 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     // One of the first, because few may be run; the one with the most before it; one in between.
     campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
-    if restart == Restart::Fork {
-        // Nothing to compare; but whatever is kept of those executions is kept in any case.
+    if restart == Restart::Fork || campaign.is_over() {
+        // Nothing to compare, or no time for it; but whatever is kept of those executions is kept in any case.
         return Ok(results);
     }
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
@@ -376,14 +393,19 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     let (mut next, end) = (first, first + count);
     let mut restart = campaign.request.restart;
     let mut before: Option<Mailbox> = None;
-    while next < end {
+    while next < end && !campaign.is_over() {
         let mut mailbox =
             Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
         if let Some(before) = &before {
             mailbox.go_on_from(before);
         }
         let mut worker = start(campaign, library, &mailbox)?;
-        let status = watch(&mut worker, &mailbox, campaign)?;
+        let Some(status) = watch(&mut worker, &mailbox, campaign)? else {
+            // The time is over: what it has left in the mailbox counts.
+            mailbox.collect(&mut results);
+            results.cut_short(campaign, &mailbox);
+            break;
+        };
         let state = mailbox.header().state.load(Ordering::Acquire);
         let lost = restart == Restart::Auto
             && state == state::RUNNING
@@ -468,21 +490,29 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
     command.spawn()
 }
 
-/// Waits for the worker, and interrupts executions that take too long.
-fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<ExitStatus> {
+/// Waits for the worker, and interrupts executions that take too long. `None` if all took too long.
+fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Option<ExitStatus>> {
     let timeout = campaign.timeout;
     let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
     let mut interrupted = false;
+    let last = campaign.last_moment();
     let mut pause = Duration::from_micros(200);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
             seen.update(mailbox, &campaign.progress);
-            return Ok(status);
+            return Ok(Some(status));
         }
-        std::thread::sleep(pause);
+        let left = last.map(|last| last.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            worker.kill()?;
+            worker.wait()?;
+            seen.update(mailbox, &campaign.progress);
+            return Ok(None);
+        }
+        std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
         pause = (pause * 2).min(Duration::from_millis(10));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         if now != pulse {
@@ -522,6 +552,17 @@ impl Seen {
 }
 
 impl Results {
+    /// A worker was killed because the time is over.
+    fn cut_short(&mut self, campaign: &Campaign, mailbox: &Mailbox) {
+        if let Answers::Explore { .. } = campaign.request.answers {
+            let exploring = &mailbox.header().exploring;
+            let (executions, blocked) =
+                (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
+            self.explored = Some(Explored { complete: false, executions, blocked });
+            self.notes.push("the limit of time was reached, in the middle of an execution".to_owned());
+        }
+    }
+
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
         self.failing += 1;

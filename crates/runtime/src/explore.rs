@@ -21,7 +21,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys};
+use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys, unseen};
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
 use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
@@ -47,6 +47,8 @@ struct State {
     /// The graph of the execution at hand, if somebody wants it.
     steps: Vec<GraphStep>,
     trace: Option<Trace>,
+    /// How many executions in a row were cut off.
+    cut_off: u32,
     /// A block is being freed.
     freeing: bool,
     /// The last execution was abandoned, and what it printed is still there.
@@ -94,6 +96,8 @@ pub fn ask(op: Op) -> Reply {
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
+    me.asks += 1;
+    unseen::asked(&op);
     if op == Op::Yield {
         yields();
     } else {
@@ -189,8 +193,13 @@ pub fn unsupported(why: &str) {
 
 /// If an exploration is under way it is not complete, because of what the running thread does where it is. The host names the place.
 pub fn unsupported_here(why: &str) {
+    unsupported_at(why, global::caller());
+}
+
+/// The same for another place.
+pub fn unsupported_at(why: &str, pc: usize) {
     if is_on() && state().incomplete.is_none() {
-        unsupported(&note_about(why, &modules::frame(global::caller())));
+        unsupported(&note_about(why, &modules::frame(pc)));
     }
 }
 
@@ -201,6 +210,9 @@ fn exploring() -> &'static Exploring {
 /// How many runs there are before the process forks, so that short explorations are one worker's; and how many between two forks.
 const RUNS_ALONE: u64 = 2_000;
 const RUNS_BETWEEN: u64 = 100;
+
+/// A program of which so many executions in a row are cut off has no others, as far as anybody can wait for.
+const MOST_CUT_OFF: u32 = 8;
 
 /// Explores the program.
 pub fn run(request: &Request) {
@@ -213,6 +225,7 @@ pub fn run(request: &Request) {
         verdict: None,
         steps: Vec::new(),
         trace: None,
+        cut_off: 0,
         freeing: false,
         open: false,
         children: Vec::new(),
@@ -307,7 +320,7 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
         return Flow::Break(());
     }
     if let Answers::Explore { deadline: Some(deadline), .. } = state.request.answers
-        && state.runs.is_multiple_of(16)
+        && (state.runs.is_multiple_of(16) || state.cut_off > 0)
         && sys::monotonic() >= deadline
     {
         return stop("the limit of time was reached");
@@ -467,6 +480,7 @@ impl fencepost_engine::Threads for Program {
         state.clocks.iter_mut().for_each(VectorClock::clear);
         results::begin(state.runs);
         campaign::restart_exploring(state.runs == 0);
+        unseen::begin(state.runs);
         state.runs += 1;
         1
     }
@@ -478,6 +492,7 @@ impl fencepost_engine::Threads for Program {
         fibers::all().get(thread).reply = reply;
         fibers::visit(thread);
         global::set_inside(true);
+        unseen::look(thread);
         let Some(verdict) = ending::try_take() else {
             let asked = fibers::all().get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
@@ -527,6 +542,45 @@ impl fencepost_engine::Threads for Program {
     }
 }
 
+/// A weak compare-exchange fails for no reason at most so often in a row at one place of a thread.
+const MOST_FAILURES: u32 = 3;
+
+/// May the weak compare-exchange that the running thread is about to make fail for no reason? It may, unless it has just done so in the same state: failing again leads nowhere
+/// else. A thread that counts its attempts is never in the same state, so that there is a limit.
+pub fn may_fail() -> bool {
+    if !is_on() {
+        return true;
+    }
+    let me = fibers::me();
+    match me.failed {
+        Some((pc, state, times)) if pc == global::caller() => times < MOST_FAILURES && state != state_here(),
+        _ => true,
+    }
+}
+
+/// The running thread has made a weak compare-exchange. Did it fail for no reason?
+pub fn has_tried(failed: bool) {
+    if !is_on() {
+        return;
+    }
+    let me = fibers::me();
+    let pc = global::caller();
+    let times = me.failed.filter(|(place, ..)| *place == pc).map_or(0, |(.., times)| times);
+    me.failed = failed.then(|| (pc, state_here(), times + 1));
+}
+
+/// The local state of the running thread in a hook, whatever it has written.
+fn state_here() -> u64 {
+    let mut hasher = FxHasher::default();
+    global::caller_registers().iter().for_each(|register| hasher.write_usize(*register));
+    let (start, end) = (global::caller_sp(), fibers::me().first_frame);
+    if start < end && end - start <= MOST_STACK {
+        // SAFETY: the running thread's own stack above the frame of its hook.
+        hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
+    }
+    hasher.finish()
+}
+
 /// The longest stack that is looked at.
 const MOST_STACK: usize = 64 << 10;
 
@@ -542,6 +596,8 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     hasher.write_usize(fiber.pc);
     fiber.registers.iter().for_each(|register| hasher.write_usize(*register));
     hasher.write_u64(fiber.writes);
+    // A call may ask more than once, and then it does not go around in a loop.
+    hasher.write_u32(fiber.asks);
     // SAFETY: the thread's own stack above its stack pointer, and it does not run.
     hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
     Some(hasher.finish())
@@ -557,6 +613,12 @@ impl Report {
             return Flow::Break(());
         }
         let state = state();
+        if let Verdict::StepLimit | Verdict::Timeout = verdict {
+            unsupported("an execution was cut off: it has more events than the limits allow, or no end");
+            state.cut_off += 1;
+        } else {
+            state.cut_off = 0;
+        }
         let notable = results::any_found() || *verdict != Verdict::Exit(0);
         state.steps = if notable { steps_of(graph) } else { Vec::new() };
         state.open = false;
@@ -568,6 +630,9 @@ impl Report {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);
             return Flow::Break(());
+        }
+        if state.cut_off >= MOST_CUT_OFF {
+            return stop("one execution after the other was cut off");
         }
         if number + 1 >= state.request.count {
             return stop("the limit of executions was reached");
@@ -603,10 +668,7 @@ impl Visitor<Program> for Report {
             Stuck::Deadlock(threads) => self.ended(graph, &Verdict::Deadlock(threads)),
             Stuck::Livelock(threads) => self.ended(graph, &Verdict::Livelock(threads)),
             Stuck::Redundant => Flow::Continue(()),
-            Stuck::Limit => {
-                unsupported("an execution was cut off: it has more events than the limit of steps allows, or no end");
-                Flow::Continue(())
-            }
+            Stuck::Limit => self.ended(graph, &Verdict::StepLimit),
         }
     }
 

@@ -54,6 +54,10 @@ pub struct Fiber {
     pub registers: [usize; 6],
     /// How many plain writes outside of its stack it has made.
     pub writes: u64,
+    /// Under exploration: how often the call at hand has asked for something.
+    pub asks: u32,
+    /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how often in a row.
+    pub failed: Option<(usize, u64, u32)>,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
     pub clock: Clock,
@@ -151,6 +155,12 @@ impl Fibers {
         self.list[..self.used].iter().filter(|f| !f.ended).count() == 1
     }
 
+    /// The name that the thread with this lender has, the first of which is 0.
+    pub fn name_of_lender(&mut self, index: usize) -> Option<pthread_t> {
+        lenders::stock(&mut self.lenders, index + 1);
+        self.lenders.get(index).map(|lender| lender.pthread)
+    }
+
     /// Those of this execution.
     pub fn list(&self) -> &[Fiber] {
         &self.list[..self.used]
@@ -196,6 +206,8 @@ impl Fibers {
         fiber.asked = None;
         fiber.registers = [0; 6];
         fiber.writes = 0;
+        fiber.asks = 0;
+        fiber.failed = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();
         fiber.deadline = None;

@@ -17,7 +17,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{control, explore, fibers, hooks, view};
+use crate::{control, explore, fibers, hooks, unseen, view};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
 use rustc_hash::FxHashMap;
 
@@ -159,7 +159,7 @@ pub fn is_event(address: usize, size: usize) -> bool {
 }
 
 fn is_event_slow(address: usize, size: usize) -> bool {
-    eights(address, size).any(|(at, bytes)| are_events(at, bytes))
+    !hooks::kernel::is_read_only(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
 }
 
 fn are_events(at: usize, bytes: u8) -> bool {
@@ -247,6 +247,7 @@ pub fn settle() {
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     settle();
     touch(at);
+    unseen::announced(at.address as usize, at.size.bytes() as usize);
     let reply = control::step(Op::Access(access));
     if let Some(value) = value(reply) {
         control::set_memory(at, value);

@@ -143,9 +143,10 @@ impl Words {
     /// A note of the runtime's, with the name of the place that it is about.
     pub fn note(&self, note: &str) -> String {
         let (text, place) = parts_of_note(note);
+        let text = self.named(text);
         let label = place.map(|place| self.label(&place));
         match label {
-            None => text.to_owned(),
+            None => text,
             Some(label) if label.file.is_empty() => format!("{text} (in {})", label.function),
             Some(label) => format!("{text} (in {}, {}:{})", label.function, label.file, label.line),
         }

@@ -3,7 +3,7 @@
 use super::cancel::waiting;
 use super::mutex::{self, Mutex};
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook};
+use super::{at_work, early, hook};
 use crate::global::active;
 use crate::real::real;
 use crate::{clock, control, explore, fibers};
@@ -56,6 +56,7 @@ pub fn leave(key: u64) {
 
 hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_wait(condition, mutex): fn(usize, *mut Mutex) -> c_int);
     }
     at_work(|| waiting(|| wait(condition, mutex, None)))
@@ -63,6 +64,7 @@ hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
 
 hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_timedwait(condition, mutex, time): fn(usize, *mut Mutex, *const timespec) -> c_int);
     }
     // SAFETY: a condition variable of the program's, and its time.
@@ -73,6 +75,7 @@ hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *co
 
 hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_int, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_clockwait(condition, mutex, name, time): fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
     }
     // SAFETY: the program's time.

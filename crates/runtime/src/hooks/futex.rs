@@ -5,7 +5,7 @@
 use super::cond::{dequeue, leave};
 use super::semaphore::fail;
 use super::threads::{attempt, take_timeout, thread_number};
-use super::{at_work, hook};
+use super::{at_work, early, hook};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
@@ -83,6 +83,7 @@ fn futex(word: usize, operation: c_int, value: usize, time: *const timespec) -> 
 
 hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     if !active() {
+        early::release();
         return real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long);
     }
     match number {

@@ -1,7 +1,7 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
-use super::{at_work, hook};
-use crate::fibers::{self, Start};
+use super::{at_work, early, hook};
+use crate::fibers::{self, Fiber, Start};
 use crate::global::{self, Global, active};
 use crate::real::real;
 use crate::shared::{self, Habit};
@@ -13,6 +13,9 @@ use libc::{
 
 hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
     if !active() {
+        if let Some(result) = early::hold(thread, attributes, start, argument) {
+            return result;
+        }
         return real!(pthread_create(thread, attributes, start, argument):
             fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
     }
@@ -21,12 +24,7 @@ hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_att
 
 /// Makes a thread that begins with `start`.
 pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
-    let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
-    // Before libc makes a thread, which allocates: this is still where the program called.
-    details::created(number);
-    let Some(fiber) = fibers::all().create(number, start, argument) else {
-        ending::give_up("the system gives no more threads");
-    };
+    let fiber = spawn(start, argument);
     fiber.detached = is_detached(attributes);
     if stack_size(attributes) > lenders::STACK {
         let most = lenders::STACK >> 20;
@@ -37,7 +35,19 @@ pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: 
     0
 }
 
-fn is_detached(attributes: *const pthread_attr_t) -> bool {
+/// A new thread, which will call `start`.
+pub fn spawn(start: Start, argument: *mut c_void) -> &'static mut Fiber {
+    let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+    // Before libc makes a thread, which allocates: this is still where the program called.
+    details::created(number);
+    match fibers::all().create(number, start, argument) {
+        Some(fiber) => fiber,
+        None => ending::give_up("the system gives no more threads"),
+    }
+}
+
+/// Is nobody to join the thread?
+pub fn is_detached(attributes: *const pthread_attr_t) -> bool {
     if attributes.is_null() {
         return false;
     }
@@ -130,7 +140,8 @@ pub fn take_timeout() -> bool {
 
 hook! { fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     if !active() {
-        return real!(pthread_join(thread, result): fn(pthread_t, *mut *mut c_void) -> c_int);
+        early::release();
+        return real!(pthread_join(early::real_name(thread), result): fn(pthread_t, *mut *mut c_void) -> c_int);
     }
     at_work(|| join(thread, result, None))
 } }
@@ -157,7 +168,10 @@ hook! { fn pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_
 
 hook! { fn pthread_detach(thread: pthread_t) -> c_int {
     if !active() {
-        return real!(pthread_detach(thread): fn(pthread_t) -> c_int);
+        if early::detach(thread) {
+            return 0;
+        }
+        return real!(pthread_detach(early::real_name(thread)): fn(pthread_t) -> c_int);
     }
     detach(thread)
 } }
