@@ -80,6 +80,7 @@ impl Campaign {
                 spec: None,
                 digests: Vec::new(),
                 only_digests: false,
+                crowded: false,
             },
             timeout: Duration::from_secs(10),
             deadline: None,
@@ -148,6 +149,8 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// Were executions run in child processes?
     pub forked: bool,
+    /// Is this work for one worker?
+    pub alone: bool,
     /// Did several processes share the work of an exploration?
     pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
@@ -296,6 +299,9 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     // An exploration shares its work out by itself.
     let jobs = if let Answers::Explore { .. } = campaign.request.answers { 1 } else { campaign.jobs };
     let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    let mut campaign = campaign.clone();
+    campaign.request.crowded = jobs > 1;
+    let campaign = &campaign;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
     let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
@@ -311,6 +317,13 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     let mut results = Results::default();
     for part in parts {
         merge(&mut results, part?);
+    }
+    if results.alone && jobs > 1 {
+        // The executions do not depend on how many workers there are.
+        results = run_once(&Campaign { jobs: 1, ..campaign.clone() }, library, start)?;
+        let why = "the program writes to a file of its own choice: one worker runs all executions, lest they write to it at the same time";
+        results.notes.push(why.to_owned());
+        return Ok(results);
     }
     results.found.sort_by_key(|f| f.first_execution);
     results.seconds = start.elapsed().as_secs_f64();
@@ -407,6 +420,10 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             break;
         };
         let state = mailbox.header().state.load(Ordering::Acquire);
+        if state == state::ALONE {
+            results.alone = true;
+            break;
+        }
         let lost = restart == Restart::Auto
             && state == state::RUNNING
             && matches!(campaign.request.answers, Answers::Random { .. });
@@ -635,6 +652,7 @@ pub fn merge(into: &mut Results, other: Results) {
         }
     });
     into.forked |= other.forked;
+    into.alone |= other.alone;
     into.digests.extend(other.digests);
     // The first deed counts: which workers met others is a matter of how the work was shared out.
     into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);

@@ -306,6 +306,9 @@ fn in_child(execution: u64, request: &Request) -> bool {
             CHILD.store(child as i32, Ordering::Relaxed);
             let status = sys::wait_for(child as i32);
             CHILD.store(0, Ordering::Relaxed);
+            if results::header().is_some_and(|h| h.state.load(Ordering::Relaxed) == state::ALONE) {
+                sys::exit(0)
+            }
             // A child that needs more threads than there are has to make them: the next ones find them.
             let threads = results::header().map_or(0, |h| h.threads.load(Ordering::Relaxed));
             fibers::all().stock((threads as usize).saturating_sub(1));

@@ -96,7 +96,7 @@ pub fn ask(op: Op) -> Reply {
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
-    me.asks += 1;
+    me.asks = me.asks.wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
     unseen::asked(&op);
     if op == Op::Yield {
         yields();
@@ -111,6 +111,15 @@ pub fn ask(op: Op) -> Reply {
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
     me.reply
+}
+
+/// Tells operations apart that one call asks for.
+fn mark(op: &Op) -> u32 {
+    match op {
+        Op::Access(access) => access.location().map_or(0, |at| (at.address ^ at.address >> 32) as u32),
+        Op::Join(_) => 1,
+        _ => 0,
+    }
 }
 
 /// The running thread gives way. If it does so in the same state again and again, it waits for something.
@@ -376,6 +385,11 @@ fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
             state().next_fork = u64::MAX;
         }
     }
+}
+
+/// What the program does would disturb other processes that do the same: this one does all.
+pub fn stay_alone() {
+    state().next_fork = u64::MAX;
 }
 
 /// The clock says that so much time has passed as one execution may take. Was it one?

@@ -54,7 +54,7 @@ pub struct Fiber {
     pub registers: [usize; 6],
     /// How many plain writes outside of its stack it has made.
     pub writes: u64,
-    /// Under exploration: how often the call at hand has asked for something.
+    /// Under exploration: what the call at hand has asked for so far, as a number.
     pub asks: u32,
     /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how often in a row.
     pub failed: Option<(usize, u64, u32)>,

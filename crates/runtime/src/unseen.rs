@@ -8,7 +8,7 @@
 //! What a thread changes and changes back before its next operation is not noticed, nor what lies in the heap, on stacks or in libraries. Of Rust's
 //! standard library, which has no instrumentation and synchronises by itself, nothing is said here.
 
-use crate::global::Global;
+use crate::global::{self, Global};
 use crate::{control, explore, fibers, modules};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
@@ -100,7 +100,10 @@ pub fn announced(address: usize, size: usize) {
 }
 
 fn note(address: usize, size: usize) {
-    state().announced.extend((address & !7..address.saturating_add(size)).step_by(8).take(MOST));
+    // The set grows by functions of libc, which announce what they do, too.
+    global::quietly(|| {
+        state().announced.extend((address & !7..address.saturating_add(size)).step_by(8).take(MOST));
+    });
 }
 
 /// An operation is asked for: what it is about lies in the program's memory, too, and is written by the runtime.
@@ -180,7 +183,8 @@ fn look_at_found(thread: ThreadId) {
 fn wrote(thread: ThreadId, at: usize) {
     let clock = explore::clock(thread);
     let writes = &mut state().writes;
-    let unordered = |(place, by, time): &(usize, ThreadId, u32)| *place == at && *by != thread && clock.get(*by) <= *time;
+    let unordered =
+        |(place, by, time): &(usize, ThreadId, u32)| *place == at && *by != thread && clock.get(*by) <= *time;
     if writes.iter().any(unordered) {
         let pc = fibers::all().get(thread).pc;
         let why = "code without instrumentation writes a variable, in an order that is not explored";

@@ -156,7 +156,14 @@ pub fn chase(
         }
     }
     let (executions, blocked, unjudged) = (seen.executions, seen.blocked, seen.unjudged);
-    let mut chase = Chase { seen, cycles, complete: found.complete && !unjudged && !is_late(deadline), executions, blocked, prediction };
+    let mut chase = Chase {
+        seen,
+        cycles,
+        complete: found.complete && !unjudged && !is_late(deadline),
+        executions,
+        blocked,
+        prediction,
+    };
     trials(quarry, options, fences, deadline, &mut chase)?;
     Ok(chase)
 }

@@ -79,8 +79,7 @@ pub fn test(
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
     let (results, examined) = loop {
-        let mut results =
-            run(&campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let mut results = run(&campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
         results.executions += campaign.request.first;
         if results.forked {
             campaign.request.restart = Restart::Fork;

@@ -77,7 +77,9 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
 /// A thread is cancelled, and waits, now or before, or may be cancelled anywhere.
 fn not_explored(so: bool) {
     if so {
-        explore::unsupported_here("a thread that waits, or that may be cancelled anywhere, is cancelled: not all of it is explored");
+        explore::unsupported_here(
+            "a thread that waits, or that may be cancelled anywhere, is cancelled: not all of it is explored",
+        );
     }
 }
 

@@ -4,8 +4,8 @@
 //! been scheduled yet, and in every execution it is created anew before `main` begins. Only if its creator waits for it before `main` does it run at once, as a kernel
 //! thread of its own that nobody controls; that is said.
 
-use super::threads::{is_detached, spawn};
 use super::at_work;
+use super::threads::{is_detached, spawn};
 use crate::fibers::{self, Start};
 use crate::global::{self, Global};
 use crate::real::real;
@@ -38,7 +38,12 @@ fn is_early() -> bool {
 }
 
 /// Holds a thread back, if it is asked for before `main`.
-pub fn hold(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> Option<c_int> {
+pub fn hold(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> Option<c_int> {
     if !is_early() || HELD.get().iter().any(|held| held.released.is_some()) {
         return None;
     }
