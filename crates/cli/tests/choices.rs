@@ -85,10 +85,10 @@ const TIMED: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; stati
 fn timed(wait: &str) -> String {
     let tell = "pthread_mutex_lock(&m); ready = 1; pthread_mutex_unlock(&m); pthread_cond_signal(&c);";
     let main = format!(
-        "struct timespec t = {wait}; pthread_mutex_lock(&m); int late = 0;\n\
-         while (!ready && !late) late = pthread_cond_timedwait(&c, &m, &t) == ETIMEDOUT;\n\
+        "struct timespec until = {wait}; pthread_mutex_lock(&m); int late = 0;\n\
+         while (!ready && !late) late = pthread_cond_timedwait(&c, &m, &until) == ETIMEDOUT;\n\
          struct timespec now; clock_gettime(CLOCK_REALTIME, &now);\n\
-         assert(!late || now.tv_sec > t.tv_sec || (now.tv_sec == t.tv_sec && now.tv_nsec >= t.tv_nsec));\n\
+         assert(!late || now.tv_sec > until.tv_sec || (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec));\n\
          int seen = ready; pthread_mutex_unlock(&m);"
     );
     beside(TIMED, tell, &main, "assert(seen);")
@@ -202,16 +202,17 @@ fn attempts_to_join_have_both_answers() {
 /// over, are no reason.
 #[test]
 fn files_of_several_threads_are_not_explored() {
-    let pipes = "static int p[2];\n__attribute__((constructor)) static void open_it(void) {}";
-    let read = "write(p[1], \"a\", 1); char c; read(p[0], &c, 1);";
-    let program = beside(pipes, "write(p[1], \"b\", 1);", read, "").replace("pthread_t t;", "pthread_t t; pipe(p);");
-    is_incomplete(&run("check", "pipe.c", &program, &[]), "in f, ");
+    let pipes = "static int ends[2];";
+    let read = "write(ends[1], \"a\", 1); char c; read(ends[0], &c, 1);";
+    let program =
+        beside(pipes, "write(ends[1], \"b\", 1);", read, "").replace("pthread_t t;", "pthread_t t; pipe(ends);");
+    is_incomplete(&run("check", "pipe.c", &program, &[]), "several threads use the same file or pipe");
     // A reader that waits for its writer.
-    let waiting = beside(pipes, "write(p[1], \"b\", 1);", "char c; read(p[0], &c, 1); assert(c == 'b');", "");
-    let waiting = waiting.replace("pthread_t t;", "pthread_t t; pipe(p);");
+    let waiting = beside(pipes, "write(ends[1], \"b\", 1);", "char c; read(ends[0], &c, 1); assert(c == 'b');", "");
+    let waiting = waiting.replace("pthread_t t;", "pthread_t t; pipe(ends);");
     is_incomplete(&run("check", "pipe.c", &waiting, &[]), "pipe");
-    let after = beside(pipes, "write(p[1], \"b\", 1);", "", "char c; read(p[0], &c, 1); assert(c == 'b');");
-    passes(&run("check", "pipe.c", &after.replace("pthread_t t;", "pthread_t t; pipe(p);"), &[]));
+    let after = beside(pipes, "write(ends[1], \"b\", 1);", "", "char c; read(ends[0], &c, 1); assert(c == 'b');");
+    passes(&run("check", "pipe.c", &after.replace("pthread_t t;", "pthread_t t; pipe(ends);"), &[]));
 }
 
 /// When a signal that another thread sends is handled is not explored.
@@ -253,7 +254,7 @@ fn threads_that_start_before_main_are_controlled() {
     passes(&run("check", "early.c", &program, &[]));
     // Its races are races.
     let racy = format!(
-        "{START}static int x; static pthread_t t; static void *f(void *p) {{ x = 1; return p; }}\n\
+        "{START}int x; static pthread_t t; static void *f(void *p) {{ x = 1; return p; }}\n\
          __attribute__((constructor)) static void start(void) {{ pthread_create(&t, 0, f, 0); }}\n\
          int main(void) {{ x = 2; pthread_join(t, 0); return 0; }}\n"
     );
@@ -274,11 +275,11 @@ fn threads_that_start_before_main_are_controlled() {
 fn read_only_mappings_of_files_that_are_written() {
     let program = format!(
         "{START}#include <fcntl.h>\n#include <sys/mman.h>\nstatic int fd; static int *map; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
-         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = map[0] + 1; pwrite(fd, &v, sizeof v, 0); assert(map[0] == v);\n\
+         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = maends[0] + 1; pwrite(fd, &v, sizeof v, 0); assert(maends[0] == v);\n\
          pthread_mutex_unlock(&m); return p; }}\n\
          int main(void) {{ fd = open(\"map.tmp\", O_RDWR | O_CREAT | O_TRUNC, 0600); ftruncate(fd, 4096);\n\
          map = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
-         pthread_join(a, 0); pthread_join(b, 0); assert(map[0] == 2); return 0; }}\n"
+         pthread_join(a, 0); pthread_join(b, 0); assert(maends[0] == 2); return 0; }}\n"
     );
     for model in ["tso", "pslo", "c11"] {
         // On two workers, which would write to the same file: one does all.
@@ -324,5 +325,5 @@ fn an_exploration_of_what_never_ends_ends() {
     let endless =
         beside("static atomic_int x;", "for (;;) atomic_fetch_add(&x, 1);", "for (;;) atomic_fetch_add(&x, 1);", "");
     let run = run("check", "endless.c", &endless, &["--max-steps", "300"]);
-    is_incomplete(&run, "in f ");
+    is_incomplete(&run, "thread 0 in main");
 }
