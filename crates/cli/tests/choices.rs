@@ -275,11 +275,11 @@ fn threads_that_start_before_main_are_controlled() {
 fn read_only_mappings_of_files_that_are_written() {
     let program = format!(
         "{START}#include <fcntl.h>\n#include <sys/mman.h>\nstatic int fd; static int *map; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
-         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = maends[0] + 1; pwrite(fd, &v, sizeof v, 0); assert(maends[0] == v);\n\
+         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = map[0] + 1; pwrite(fd, &v, sizeof v, 0); assert(map[0] == v);\n\
          pthread_mutex_unlock(&m); return p; }}\n\
          int main(void) {{ fd = open(\"map.tmp\", O_RDWR | O_CREAT | O_TRUNC, 0600); ftruncate(fd, 4096);\n\
          map = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
-         pthread_join(a, 0); pthread_join(b, 0); assert(maends[0] == 2); return 0; }}\n"
+         pthread_join(a, 0); pthread_join(b, 0); assert(map[0] == 2); return 0; }}\n"
     );
     for model in ["tso", "pslo", "c11"] {
         // On two workers, which would write to the same file: one does all.

@@ -220,6 +220,8 @@ fn exploring() -> &'static Exploring {
 const RUNS_ALONE: u64 = 2_000;
 const RUNS_BETWEEN: u64 = 100;
 
+const STEPS: &str = "has more events than the limit of steps allows";
+
 /// A program of which so many executions in a row are cut off has no others, as far as anybody can wait for.
 const MOST_CUT_OFF: u32 = 8;
 
@@ -628,7 +630,8 @@ impl Report {
         }
         let state = state();
         if let Verdict::StepLimit | Verdict::Timeout = verdict {
-            unsupported("an execution was cut off: it has more events than the limits allow, or no end");
+            let limit = if *verdict == Verdict::Timeout { "takes longer than one execution may" } else { STEPS };
+            unsupported(&format!("an execution was cut off: it {limit}, or has no end"));
             state.cut_off += 1;
         } else {
             state.cut_off = 0;

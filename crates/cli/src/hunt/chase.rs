@@ -147,6 +147,7 @@ pub fn chase(
     for model in [Model::Tso, Model::Pso, Model::Pslo] {
         let possible = match model == options.model {
             true => None,
+            false if is_late(deadline) => Some(BTreeMap::new()),
             false => Some(Graph::new(&seen.profiles, model).cycles(Limits { instances: 0, ..limits }).cycles),
         };
         for chased in &mut cycles {

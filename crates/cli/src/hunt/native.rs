@@ -213,6 +213,9 @@ impl Quarry for Prey<'_> {
             seen.notes.push(format!("only {kept} of {all} executions fit the memory for traces: try fewer"));
         }
         for (_, trace, places) in &traces {
+            if super::chase::is_late(self.options.deadline) {
+                break;
+            }
             self.longest = self.longest.max(trace.events.len() as u64);
             let names = self.names(trace, places);
             seen.profiles.push(Profile::new(trace, |event| names[event.id.index() - 1]));

@@ -64,19 +64,24 @@ fn order(key: u64, order: RmwOrder) {
     control::perform(Op::Access(Access::Rmw { at, order, update: Update::Add(Value::ZERO), guard: Guard::Any }));
 }
 
+/// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and devices do not remember.
+fn followed(file: c_int) -> Option<libc::stat> {
+    let about = if explore::is_on() && file > 2 { about(file) } else { None };
+    about.filter(|about| !matches!(about.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFDIR))
+}
+
+/// Under exploration: does it matter who uses this file?
+pub fn is_followed(file: c_int) -> bool {
+    followed(file).is_some()
+}
+
 /// Under exploration: who has used a file, by what the kernel calls it, and at what time of its own.
 static USES: Global<Vec<(u64, ThreadId, u32)>> = Global::new(Vec::new());
 
 /// The running thread is about to use a file. What the kernel keeps for it is not put back when an exploration turns to another order: so what depends
 /// on the order of uses by several threads is not explored.
 pub fn uses(file: c_int) {
-    if !explore::is_on() || file <= 2 {
-        return;
-    }
-    let Some(about) = about(file) else { return };
-    if matches!(about.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFDIR) {
-        return;
-    }
+    let Some(about) = followed(file) else { return };
     let me = fibers::current();
     let clock = explore::clock(me);
     let before = |(file, thread, time): &(u64, ThreadId, u32)| *file != about.st_ino || clock.get(*thread) > *time;
@@ -105,8 +110,8 @@ pub fn await_more(than: Value) {
 }
 
 /// Under exploration: the running thread has written something, or closed it, and others may look again.
-pub fn has_written() {
-    if active() && explore::is_on() && fibers::all().count() > 1 {
+pub fn has_written(file: c_int) {
+    if active() && is_followed(file) && fibers::all().count() > 1 {
         let update = Update::Add(Value(1));
         let access = Access::Rmw { at: anything(), order: RmwOrder::AcqRel, update, guard: Guard::Any };
         at_work(|| control::perform(Op::Access(access)));

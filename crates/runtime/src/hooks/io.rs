@@ -43,6 +43,9 @@ fn explore_waiting(files: &mut [pollfd], times: Option<u64>) {
     if fibers::all().count() == 1 {
         return;
     }
+    if !files.iter().any(|file| descriptors::is_followed(file.fd)) {
+        return;
+    }
     files.iter().for_each(|file| descriptors::uses(file.fd));
     loop {
         let known = descriptors::written();
@@ -75,8 +78,8 @@ fn writes(file: c_int, buffer: usize, size: usize) {
 }
 
 /// The program has written to a file, says what the call returned.
-fn has_written(result: ssize_t) -> ssize_t {
-    keeping_error(descriptors::has_written);
+fn has_written(file: c_int, result: ssize_t) -> ssize_t {
+    keeping_error(|| descriptors::has_written(file));
     result
 }
 
@@ -98,7 +101,7 @@ hook! { fn read(file: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
 hook! { fn write(file: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
     used(file);
     writes(file, buffer as usize, size);
-    has_written(real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t))
+    has_written(file, real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t))
 } }
 
 hook! { fn recv(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int) -> ssize_t {
@@ -114,7 +117,7 @@ hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) 
     }
     text::read(buffer as usize, size);
     descriptors::release(file);
-    has_written(real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t))
+    has_written(file, real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t))
 } }
 
 hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> ssize_t {
@@ -132,7 +135,7 @@ hook! { fn sendto(file: c_int, buffer: *const c_void, size: size_t, flags: c_int
     }
     text::read(buffer as usize, size);
     descriptors::release(file);
-    has_written(real!(sendto(file, buffer, size, flags, to, length):
+    has_written(file, real!(sendto(file, buffer, size, flags, to, length):
         fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t))
 } }
 
@@ -173,7 +176,7 @@ hook! { fn readv(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
 hook! { fn writev(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
     used(file);
     writes_pieces(file, pieces(list, count.max(0) as usize));
-    has_written(real!(writev(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t))
+    has_written(file, real!(writev(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t))
 } }
 
 hook! { fn recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
@@ -194,7 +197,7 @@ hook! { fn sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t
     }
     pieces(list, count).iter().for_each(|piece| text::read(piece.iov_base as usize, piece.iov_len));
     descriptors::release(file);
-    has_written(real!(sendmsg(file, message, flags): fn(c_int, *const msghdr, c_int) -> ssize_t))
+    has_written(file, real!(sendmsg(file, message, flags): fn(c_int, *const msghdr, c_int) -> ssize_t))
 } }
 
 hook! { fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
@@ -206,7 +209,7 @@ hook! { fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
 
 hook! { fn eventfd_write(file: c_int, value: u64) -> c_int {
     writes(file, 0, 0);
-    has_written(real!(eventfd_write(file, value): fn(c_int, u64) -> c_int) as ssize_t) as c_int
+    has_written(file, real!(eventfd_write(file, value): fn(c_int, u64) -> c_int) as ssize_t) as c_int
 } }
 
 hook! { fn accept(file: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
