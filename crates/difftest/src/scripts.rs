@@ -511,9 +511,7 @@ fn ending(machine: &Machine, trace: &Trace, outcome: &Outcome) -> Option<Ending>
     let ids = |threads: &[ThreadId]| threads.iter().map(|thread| thread.0).collect();
     Some(match outcome {
         Outcome::Finished => Ending::Finished(registers(machine), memory(machine, trace)),
-        Outcome::Failed { thread, .. } => {
-            Ending::Failed(thread.0, used(&machine.registers[thread.index()]))
-        }
+        Outcome::Failed { thread, .. } => Ending::Failed(thread.0, used(&machine.registers[thread.index()])),
         Outcome::Deadlock { blocked } => Ending::Deadlock(ids(blocked), registers(machine)),
         // Who waits for those that go around is among them or not: that is a matter of words.
         Outcome::Livelock { .. } => Ending::Livelock(registers(machine)),

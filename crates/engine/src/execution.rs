@@ -11,6 +11,7 @@ use crate::races::{Race, RaceDetector, Watched};
 use crate::strategy::{Actor, Pending, Strategy, What};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Read, Source, Step};
+use fencepost_trace::op::Sync;
 use fencepost_trace::{
     Access, Event, EventId, EventKind, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome, Part, Reply,
     RmwOrder, StoreOrder, ThreadId, Trace, Value, VectorClock,
@@ -21,6 +22,9 @@ use fencepost_trace::{
 pub enum Next {
     /// Resume this thread with this reply, and submit what it asks for.
     Resume(ThreadId, Reply),
+    /// Let time pass until the first of the threads that wait for a time ([`Execution::awaits_time`]) may go on, and submit
+    /// something else for it.
+    TimePasses,
     /// Nothing: the execution is over.
     End(Outcome),
 }
@@ -47,6 +51,19 @@ struct ThreadRun {
     guarded: bool,
     /// Where it waits for something that was not there when it last looked; nobody has been there since.
     stuck: Option<Location>,
+    patience: Patience,
+}
+
+/// How long a thread waits for what it has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Patience {
+    /// As long as it takes.
+    #[default]
+    Endless,
+    /// Until a time that comes when nobody else can go on.
+    Long,
+    /// Until a time that may come at any moment, whatever others are about to do.
+    Short,
 }
 
 /// What is kept of an event while the execution runs.
@@ -71,6 +88,8 @@ pub struct Execution<M> {
     machine: M,
     limits: Limits,
     threads: Vec<ThreadRun>,
+    /// Has some thread asked for something that it may give up?
+    impatient: bool,
     sets: WaitSets,
     /// Is everything kept for the trace?
     recording: bool,
@@ -104,6 +123,7 @@ impl<M: Machine> Execution<M> {
             machine,
             limits: Limits::default(),
             threads: Vec::new(),
+            impatient: false,
             sets: WaitSets::default(),
             recording: true,
             events: 0,
@@ -144,6 +164,7 @@ impl<M: Machine> Execution<M> {
         self.machine.reset();
         self.limits = limits;
         self.threads.clear();
+        self.impatient = false;
         for t in 0..threads {
             self.add_thread(ThreadId(t), State::Running);
             self.machine.begin_thread(ThreadId(t), None);
@@ -165,19 +186,20 @@ impl<M: Machine> Execution<M> {
 
     fn add_thread(&mut self, thread: ThreadId, state: State) {
         let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
-        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None });
+        let patience = Patience::Endless;
+        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None, patience });
     }
 
     /// What `thread` asks for, at the program point `label`.
     pub fn submit(&mut self, thread: ThreadId, op: Op, label: u32) {
-        self.submit_timed(thread, op, label);
+        self.submit_timed(thread, op, label, Patience::Endless);
         if let Op::Join(of) = op {
             self.machine.await_end(thread, of);
         }
     }
 
     /// The same for an operation that may be given up before it is done, by submitting another.
-    pub fn submit_timed(&mut self, thread: ThreadId, op: Op, label: u32) {
+    pub fn submit_timed(&mut self, thread: ThreadId, op: Op, label: u32, patience: Patience) {
         let next = ThreadId(self.threads.len() as u32);
         let run = &mut self.threads[thread.index()];
         run.lowering.begin(op, || next);
@@ -185,6 +207,8 @@ impl<M: Machine> Execution<M> {
         run.state = State::Waiting;
         run.fresh = true;
         run.stuck = None;
+        run.patience = patience;
+        self.impatient |= patience != Patience::Endless;
         if matches!(op, Op::Spawn) {
             self.add_thread(next, State::Unborn);
             self.machine.begin_thread(next, Some(thread));
@@ -203,7 +227,11 @@ impl<M: Machine> Execution<M> {
                 None => {}
             }
             self.find_actors(initial);
+            let patience = self.least_patience();
             if self.actors.is_empty() {
+                if patience != Patience::Endless {
+                    return Next::TimePasses;
+                }
                 self.outcome = Some(self.final_outcome());
                 continue;
             }
@@ -212,9 +240,11 @@ impl<M: Machine> Execution<M> {
                 continue;
             }
             self.steps += 1;
-            match self.choose_actor(strategy) {
-                Some(Actor::Buffer(commit)) => self.commit(commit),
-                Some(Actor::Thread(thread)) => self.take_step(thread, strategy, initial),
+            let choice = self.choose_actor(strategy, patience == Patience::Short);
+            match choice.map(|choice| self.actors.get(choice).copied()) {
+                Some(Some(Actor::Buffer(commit))) => self.commit(commit),
+                Some(Some(Actor::Thread(thread))) => self.take_step(thread, strategy, initial),
+                Some(None) => return Next::TimePasses,
                 None => self.outcome = Some(Outcome::Redundant),
             }
         }
@@ -287,7 +317,35 @@ impl<M: Machine> Execution<M> {
         self.actors.extend(self.commits.iter().map(|c| Actor::Buffer(*c)));
     }
 
-    fn choose_actor(&mut self, strategy: &mut impl Strategy) -> Option<Actor> {
+    /// Does `thread` wait for something that is not there, and only until a time?
+    pub fn awaits_time(&self, thread: ThreadId) -> bool {
+        self.patience_of(&self.threads[thread.index()]) != Patience::Endless
+    }
+
+    fn patience_of(&self, run: &ThreadRun) -> Patience {
+        // A thread that was woken takes its mutex back, however long that takes.
+        let is_woken = matches!(run.lowering.op(), Op::Sync(Sync::Wait { .. })) && run.lowering.step() != 2;
+        if run.stuck.is_none() || run.state != State::Waiting || is_woken { Patience::Endless } else { run.patience }
+    }
+
+    /// The least patience of those who wait.
+    fn least_patience(&mut self) -> Patience {
+        if !self.impatient {
+            return Patience::Endless;
+        }
+        self.impatient = self.threads.iter().any(|run| run.patience != Patience::Endless);
+        let rank = |patience: &Patience| *patience as u8;
+        self.threads.iter().map(|run| self.patience_of(run)).max_by_key(rank).unwrap_or_default()
+    }
+
+    /// What `thread` has asked for may be given up from now on.
+    pub fn give_up_early(&mut self, thread: ThreadId) {
+        self.threads[thread.index()].patience = Patience::Short;
+        self.impatient = true;
+    }
+
+    /// The number of an actor, or the one behind the last if time passes.
+    fn choose_actor(&mut self, strategy: &mut impl Strategy, may_pass: bool) -> Option<usize> {
         let (threads, machine, records, first) =
             (&self.threads, &self.machine, &self.records, self.forgotten as usize + 1);
         let pending = |actor: &Actor| match actor {
@@ -307,11 +365,16 @@ impl<M: Machine> Execution<M> {
                 Pending { what: What::Commit(at), label: store.label, local: false }
             }
         };
-        let choice = strategy.actor(&self.actors, &pending)? % self.actors.len();
-        if self.actors.len() > 1 {
+        let ways = self.actors.len() + usize::from(may_pass);
+        let choice = match may_pass {
+            true => strategy.actor_or_time(&self.actors, &pending)?,
+            false => strategy.actor(&self.actors, &pending)?,
+        };
+        let choice = choice % ways;
+        if ways > 1 {
             self.note_choice(choice as u32);
         }
-        Some(self.actors[choice])
+        Some(choice)
     }
 
     #[inline]
@@ -564,14 +627,6 @@ impl<M: Machine> Execution<M> {
         if self.sources.len() > 1 {
             let choice = self.choose_source(ThreadId(0), strategy);
             self.machine.settle(at, self.sources[choice]);
-        }
-    }
-
-    /// Takes a deadlock back: the owner of the program submits an operation for a thread that was blocked, because
-    /// the time that it waited for has come.
-    pub fn reopen(&mut self) {
-        if matches!(self.outcome, Some(Outcome::Deadlock { .. })) {
-            self.outcome = None;
         }
     }
 

@@ -23,7 +23,7 @@ mod threads;
 mod waitset;
 
 pub use effect::{Effect, effect, variants};
-pub use execution::{Execution, Next};
+pub use execution::{Execution, Next, Patience};
 pub use fiber::{Fiber, Fibers};
 pub use lowering::{Lowering, Stage};
 pub use races::{Race, RaceDetector};

@@ -26,6 +26,7 @@ pub fn run<M: Machine, T: Threads>(
                 let op = program.resume(thread, reply);
                 execution.submit(thread, op, program.label(thread));
             }
+            Next::TimePasses => unreachable!("internal error: these programs wait for no time"),
             Next::End(outcome) => {
                 if outcome == Outcome::Finished {
                     for at in program.observed() {

@@ -332,6 +332,18 @@ impl Strategy for Tree {
         Some(index)
     }
 
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if self.value(2) == 0 {
+            let chosen = self.actor(actors, pending);
+            // Who goes around in a loop may go on when time has passed, and that is tried next.
+            self.livelock = None;
+            return chosen;
+        }
+        // Nobody knows who goes on then, and with whom that commutes.
+        self.sleeping.clear();
+        Some(actors.len())
+    }
+
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize {
         self.round(thread).stale = true;
         self.value(sources.len() as u32) as usize

@@ -16,7 +16,10 @@ mod record;
 mod request;
 mod table;
 
-pub use record::{Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
+pub use record::{
+    Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death, note_about,
+    parts_of_note,
+};
 pub use request::{
     Answers, Fence, Hunt, Observations, Point, Pruning, Request, Restart, Task, Volatile, output_fingerprint,
 };
@@ -100,6 +103,8 @@ pub mod state {
     pub const MOVED: u32 = 4;
     /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
     pub const SPOILT: u32 = 5;
+    /// The execution under way is about to write to a file that executions of other workers write to as well: it does not count, and one worker has to do all.
+    pub const ALONE: u32 = 6;
 }
 
 /// The beginning of the file.

@@ -263,3 +263,34 @@ pub struct Frame {
     /// The address, as the file has it: without what was added when it was mapped.
     pub offset: u64,
 }
+
+/// What separates the words of a note from the place that they are about.
+const AT: char = '\u{1}';
+
+/// The text of a note about a place.
+pub fn note_about(text: &str, place: &Frame) -> String {
+    format!("{text}{AT}{}{AT}{:x}", place.module, place.offset)
+}
+
+/// The words of a note, and the place that it is about, if it says one.
+pub fn parts_of_note(note: &str) -> (&str, Option<Frame>) {
+    let mut parts = note.split(AT);
+    let text = parts.next().unwrap_or_default();
+    let place = parts.next().zip(parts.next());
+    let frame = |(module, offset): (&str, &str)| {
+        Some(Frame { module: module.to_owned(), offset: u64::from_str_radix(offset, 16).ok()? })
+    };
+    (text, place.and_then(frame))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_keeps_its_place() {
+        let place = Frame { module: "/bin/a b".to_owned(), offset: 0x1234 };
+        assert_eq!(parts_of_note(&note_about("why", &place)), ("why", Some(place)));
+        assert_eq!(parts_of_note("only words"), ("only words", None));
+    }
+}

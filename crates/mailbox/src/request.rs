@@ -58,6 +58,9 @@ pub struct Request {
     /// Run only those?
     #[serde(default)]
     pub only_digests: bool,
+    /// Are there other workers at the same time?
+    #[serde(default)]
+    pub crowded: bool,
 }
 
 /// A fence that the program does not have.

@@ -33,6 +33,8 @@ pub struct Campaign {
     pub request: Request,
     /// How long one execution may take.
     pub timeout: Duration,
+    /// When all must be over, in the middle of whatever is done then.
+    pub deadline: Option<Instant>,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
     /// Compare executions that restarted in place with fresh processes?
@@ -78,12 +80,28 @@ impl Campaign {
                 spec: None,
                 digests: Vec::new(),
                 only_digests: false,
+                crowded: false,
             },
             timeout: Duration::from_secs(10),
+            deadline: None,
             jobs: 1,
             progress: Arc::default(),
             checked: true,
         }
+    }
+}
+
+impl Campaign {
+    /// Is there no time left?
+    pub fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// When its workers are killed. An exploration looks at the clock itself, and says how far it is.
+    fn last_moment(&self) -> Option<Instant> {
+        const GRACE: Duration = Duration::from_millis(80);
+        let explores = matches!(self.request.answers, Answers::Explore { .. });
+        self.deadline.map(|deadline| if explores { deadline + GRACE } else { deadline })
     }
 }
 
@@ -131,6 +149,8 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// Were executions run in child processes?
     pub forked: bool,
+    /// Is this work for one worker?
+    pub alone: bool,
     /// Did several processes share the work of an exploration?
     pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
@@ -215,8 +235,8 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     // One of the first, because few may be run; the one with the most before it; one in between.
     campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
-    if restart == Restart::Fork {
-        // Nothing to compare; but whatever is kept of those executions is kept in any case.
+    if restart == Restart::Fork || campaign.is_over() {
+        // Nothing to compare, or no time for it; but whatever is kept of those executions is kept in any case.
         return Ok(results);
     }
     if let (true, Some(found)) = (campaign.request.stop_at_first, results.found.first()) {
@@ -283,6 +303,9 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
         campaign.jobs
     };
     let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    let mut campaign = campaign.clone();
+    campaign.request.crowded = jobs > 1;
+    let campaign = &campaign;
     // Whole blocks, so that each has one worker, however many there are.
     let share = campaign.request.count.div_ceil(jobs);
     let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
@@ -298,6 +321,13 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     let mut results = Results::default();
     for part in parts {
         merge(&mut results, part?);
+    }
+    if results.alone && jobs > 1 {
+        // The executions do not depend on how many workers there are.
+        results = run_once(&Campaign { jobs: 1, ..campaign.clone() }, library, start)?;
+        let why = "the program writes to a file of its own choice: one worker runs all executions, lest they write to it at the same time";
+        results.notes.push(why.to_owned());
+        return Ok(results);
     }
     results.found.sort_by_key(|f| f.first_execution);
     results.seconds = start.elapsed().as_secs_f64();
@@ -380,15 +410,28 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     let (mut next, end) = (first, first + count);
     let mut restart = campaign.request.restart;
     let mut before: Option<Mailbox> = None;
-    while next < end {
+    while next < end && !campaign.is_over() {
         let mut mailbox =
             Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
         if let Some(before) = &before {
             mailbox.go_on_from(before);
         }
         let mut worker = start(campaign, library, &mailbox)?;
-        let (status, killed) = watch(&mut worker, &mailbox, campaign)?;
+        let (status, killed) = match watch(&mut worker, &mailbox, campaign)? {
+            Watched::Ended(status) => (status, false),
+            Watched::Killed(status) => (status, true),
+            Watched::TimeIsOver => {
+                // What it has left in the mailbox counts.
+                mailbox.collect(&mut results);
+                results.cut_short(campaign, &mailbox);
+                break;
+            }
+        };
         let state = mailbox.header().state.load(Ordering::Acquire);
+        if state == state::ALONE {
+            results.alone = true;
+            break;
+        }
         let lost = restart == Restart::Auto
             && !killed
             && state == state::RUNNING
@@ -479,21 +522,39 @@ fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Resul
     command.spawn()
 }
 
-/// Waits for the worker, and interrupts executions that take too long. Says how it ended, and whether it had to be killed.
-fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<(ExitStatus, bool)> {
+/// How a worker came to its end.
+enum Watched {
+    /// By itself.
+    Ended(ExitStatus),
+    /// An execution took too long and could not be interrupted.
+    Killed(ExitStatus),
+    /// All took too long.
+    TimeIsOver,
+}
+
+/// Waits for the worker, and interrupts executions that take too long.
+fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
     let timeout = campaign.timeout;
     let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
     let (mut interrupted, mut killed) = (false, false);
+    let last = campaign.last_moment();
     let mut pause = Duration::from_micros(200);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
             seen.update(mailbox, &campaign.progress);
-            return Ok((status, killed));
+            return Ok(if killed { Watched::Killed(status) } else { Watched::Ended(status) });
         }
-        std::thread::sleep(pause);
+        let left = last.map(|last| last.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            worker.kill()?;
+            worker.wait()?;
+            seen.update(mailbox, &campaign.progress);
+            return Ok(Watched::TimeIsOver);
+        }
+        std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
         pause = (pause * 2).min(Duration::from_millis(10));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         if now != pulse {
@@ -547,6 +608,17 @@ impl Results {
             ),
             None => format!("execution {number} was killed from outside (is there enough memory?)"),
         });
+    }
+
+    /// A worker was killed because the time is over.
+    fn cut_short(&mut self, campaign: &Campaign, mailbox: &Mailbox) {
+        if let Answers::Explore { .. } = campaign.request.answers {
+            let exploring = &mailbox.header().exploring;
+            let (executions, blocked) =
+                (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
+            self.explored = Some(Explored { complete: false, executions, blocked });
+            self.notes.push("the limit of time was reached, in the middle of an execution".to_owned());
+        }
     }
 
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
@@ -621,6 +693,7 @@ pub fn merge(into: &mut Results, other: Results) {
         }
     });
     into.forked |= other.forked;
+    into.alone |= other.alone;
     into.digests.extend(other.digests);
     // The first deed counts: which workers met others is a matter of how the work was shared out.
     into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);

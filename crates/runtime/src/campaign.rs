@@ -53,6 +53,11 @@ pub fn request() -> Option<&'static Request> {
     CAMPAIGN.get().as_ref()?.request.as_ref()
 }
 
+/// Has `main` been reached?
+pub fn has_begun() -> bool {
+    CAMPAIGN.get().as_ref().is_some_and(|campaign| campaign.base != 0)
+}
+
 /// The program's `main`, for when it is called instead of it.
 pub fn set_main(main: Main) {
     *CAMPAIGN.get() = Some(Campaign {
@@ -122,9 +127,9 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
     let campaign = campaign();
     campaign.arguments = (count, arguments, environment);
+    campaign.base = context::thread_base();
     prepare(&request);
     campaign.request = Some(request);
-    campaign.base = context::thread_base();
     campaign.top = context::stack_pointer() - 1024;
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
     fibers::all().begin(campaign.top, campaign.base, run_main);
@@ -170,6 +175,7 @@ fn prepare(request: &Request) {
 extern "C" fn run_main() -> ! {
     let Campaign { main, arguments: (count, arguments, environment), .. } = *campaign();
     global::set_inside(false);
+    hooks::early::begin();
     // SAFETY: the call that libc would have made.
     let status =
         unsafe { context::call(main as usize, count as usize, arguments as usize, environment as usize) } as c_int;
@@ -308,6 +314,9 @@ fn in_child(execution: u64, request: &Request) -> bool {
             CHILD.store(child as i32, Ordering::Relaxed);
             let status = sys::wait_for(child as i32);
             CHILD.store(0, Ordering::Relaxed);
+            if results::header().is_some_and(|h| h.state.load(Ordering::Relaxed) == state::ALONE) {
+                sys::exit(0)
+            }
             // A child that needs more threads than there are has to make them: the next ones find them.
             let threads = results::header().map_or(0, |h| h.threads.load(Ordering::Relaxed));
             fibers::all().stock((threads as usize).saturating_sub(1));

@@ -3,14 +3,15 @@
 use crate::atomically::Atomic;
 use crate::global::{self, Global, mode};
 use crate::{
-    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, opaque, progress, results,
-    rust_std, shadow, shared, stall, view, waiter_pool,
+    atomically, clock, details, ending, exact, explore, fibers, hooks, instrumented, modules, opaque, progress,
+    results, rust_std, shadow, shared, stall, view, waiter_pool,
 };
 use ending::Verdict;
 use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
 use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
+use fencepost_trace::op::Sync;
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Hidden, Limits, LoadOrder, Location, Model, Op, Outcome, Reply, Sampling,
     Size, StoreOrder, ThreadId, Trace, Value, VectorClock,
@@ -74,6 +75,8 @@ struct Control {
     strategy: Strategy,
     /// How many operations were asked for since time last passed.
     busy: u64,
+    /// How many changes there were when it was last looked whether others only wait for that.
+    changes: u64,
     /// How many were asked for since it was last looked whether anything changes, and how many changes there were then.
     quiet: (u64, u64),
     /// The greatest number of stores that wait.
@@ -100,8 +103,10 @@ struct Control {
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
 const MOST_NOTICED: usize = 256;
 
-/// After so many operations time passes for a thread that sleeps, even if others are busy.
+/// After so many operations time passes for a thread that sleeps, even if others are busy; and after so many for each second that it sleeps.
 const MOST_BUSY: u64 = 5_000;
+/// Of a wait only so many seconds count for that.
+const MOST_SECONDS: u64 = 10;
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
 
@@ -137,6 +142,7 @@ pub fn initialise(request: &Request) {
         engine,
         strategy: Strategy::Follow(Follow::new(&[])),
         busy: 0,
+        changes: 0,
         quiet: (0, 0),
         buffer,
         atomics: BTreeMap::new(),
@@ -185,6 +191,7 @@ pub fn begin(answers: Answers, max_steps: u64) {
     control.intruded.clear();
     control.recent.clear();
     control.busy = 0;
+    control.changes = 0;
     control.quiet = (0, 0);
     stall::reset();
     hooks::access::calm();
@@ -288,7 +295,10 @@ pub fn step(op: Op) -> Reply {
 fn submit(op: Op, label: u32) -> Reply {
     match fibers::me().deadline {
         None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
-        Some(_) => each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label)),
+        Some(deadline) => {
+            let patience = clock::patience(deadline);
+            each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label, patience));
+        }
     }
     let_time_pass();
     watch_for_changes();
@@ -323,12 +333,56 @@ fn fence_at(label: u32, before: bool) {
 fn let_time_pass() {
     let control = control();
     control.busy += 1;
-    if control.busy > MOST_BUSY {
-        control.busy = 0;
-        clock::pass(|thread| {
-            let label = modules::label(fibers::all().get(thread).pc);
-            each!(&mut control.engine, e => e.submit(thread, Op::Yield, label));
-        });
+    if control.busy < MOST_BUSY || !control.busy.is_multiple_of(MOST_BUSY) {
+        return;
+    }
+    match clock::wait(awaits_time) {
+        Some(wait) if control.busy < MOST_BUSY * (wait / clock::SECOND).clamp(1, MOST_SECONDS) => {}
+        Some(_) => {
+            let changes = change_count();
+            let idle = std::mem::replace(&mut control.changes, changes) == changes;
+            let_time_come(if idle { clock::Reason::Idle } else { clock::Reason::Busy });
+        }
+        None => control.busy = 0,
+    }
+}
+
+/// Does the thread wait for something that is not there, and only until a time?
+fn awaits_time(thread: ThreadId) -> bool {
+    each!(&control().engine, e => e.awaits_time(thread))
+}
+
+/// The running thread does nothing until that time, unless it is the only one that can do something.
+pub fn await_time(deadline: u64) {
+    let me = fibers::me();
+    me.deadline = Some(deadline);
+    me.looking = true;
+    perform(Op::Sync(Sync::Park));
+    let me = fibers::me();
+    (me.deadline, me.timed_out, me.looking) = (None, false, false);
+}
+
+/// Time passes until the first of those that wait for it goes on.
+fn let_time_come(reason: clock::Reason) {
+    control().busy = 0;
+    clock::pass(reason, awaits_time, give_up);
+}
+
+/// What the thread has asked for is given up: it goes on without.
+fn give_up(thread: ThreadId) {
+    let label = modules::label(fibers::all().get(thread).pc);
+    each!(&mut control().engine, e => e.submit(thread, Op::Yield, label));
+}
+
+/// A thread that waits does so no longer, as if its time had come. If it is about to begin to wait, its wait will be short.
+pub fn interrupt(thread: ThreadId) {
+    fibers::all().get(thread).deadline = Some(clock::now());
+    each!(&mut control().engine, e => e.give_up_early(thread));
+    if awaits_time(thread) {
+        let fiber = fibers::all().get(thread);
+        fiber.deadline = None;
+        fiber.timed_out = true;
+        give_up(thread);
     }
 }
 
@@ -436,6 +490,7 @@ fn proceed() -> Reply {
             }
             me.reply
         }
+        Next::TimePasses => ending::internal("time has passed already"),
         Next::End(outcome) => ending::finish(verdict(outcome)),
     };
     tick();
@@ -457,7 +512,7 @@ fn next() -> Next {
             Strategy::Tree(tree) => e.advance(tree, initial),
         });
         match next {
-            Next::End(Outcome::Deadlock { .. }) => {}
+            Next::TimePasses => let_time_come(clock::Reason::Alone),
             Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
                 each!(&mut control.engine, e => e.extend(stall::STEPS));
                 continue;
@@ -465,23 +520,13 @@ fn next() -> Next {
             Next::End(Outcome::Redundant) if stall::is_on() => {
                 return Next::End(Outcome::Livelock { spinning: stall::spinning() });
             }
-            Next::End(Outcome::Redundant) if spinning().is_some() => {}
+            Next::End(Outcome::Redundant) if let Some(spinning) = spinning() => {
+                // Where somebody still waits for a time, nobody knows.
+                let timed = fibers::all().list().iter().any(|fiber| fiber.deadline.is_some());
+                let livelock = Outcome::Livelock { spinning };
+                return Next::End(if timed { Outcome::StepLimit } else { livelock });
+            }
             next => return next,
-        }
-        // Nobody can go on: time passes.
-        control.busy = 0;
-        let passed = clock::pass(|thread| {
-            let label = modules::label(fibers::all().get(thread).pc);
-            each!(&mut control.engine, e => {
-                e.reopen();
-                e.submit(thread, Op::Yield, label);
-            });
-        });
-        if !passed {
-            return match spinning() {
-                Some(spinning) => Next::End(Outcome::Livelock { spinning }),
-                None => next,
-            };
         }
     }
 }
@@ -504,6 +549,7 @@ pub fn exit_thread() {
     let me = fibers::me();
     // Nothing of its stack is needed any more but what its end itself uses.
     global::set_caller(me.pc, crate::context::stack_pointer());
+    hooks::threads::ends();
     tell();
     shadow::leave_seat();
     fibers::all().retire();

@@ -21,11 +21,11 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, hooks, modules, progress, results, rust_std, shared, sys};
+use crate::{campaign, control, debugger, fibers, hooks, modules, progress, results, rust_std, shared, sys, unseen};
 use fencepost_explore::graph::{
     End, Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of, steps_to_end,
 };
-use fencepost_mailbox::{Answers, Exploring, Record, Request};
+use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
     Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
@@ -50,6 +50,8 @@ struct State {
     /// The graph of the execution at hand, if somebody wants it.
     steps: Vec<GraphStep>,
     trace: Option<Trace>,
+    /// How many executions in a row were cut off.
+    cut_off: u32,
     /// A block is being freed.
     freeing: bool,
     /// The last execution was abandoned, and what it printed is still there.
@@ -101,6 +103,8 @@ pub fn ask(op: Op) -> Reply {
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
+    me.asks = me.asks.wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
+    unseen::asked(&op);
     if op == Op::Yield {
         yields();
     } else {
@@ -114,6 +118,15 @@ pub fn ask(op: Op) -> Reply {
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
     me.reply
+}
+
+/// Tells operations apart that one call asks for.
+fn mark(op: &Op) -> u32 {
+    match op {
+        Op::Access(access) => access.location().map_or(0, |at| (at.address ^ at.address >> 32) as u32),
+        Op::Join(_) => 1,
+        _ => 0,
+    }
 }
 
 /// The running thread gives way. If it does so in the same state again and again, it waits for something.
@@ -183,6 +196,18 @@ pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
 
+/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host names the place.
+pub fn unsupported_here(why: &str) {
+    unsupported_at(why, global::caller());
+}
+
+/// The same for another place.
+pub fn unsupported_at(why: &str, pc: usize) {
+    if is_on() && state().incomplete.is_none() {
+        unsupported(&note_about(why, &modules::frame(pc)));
+    }
+}
+
 fn exploring() -> &'static Exploring {
     &results::header().unwrap_or_else(|| ending::internal("an exploration without a mailbox")).exploring
 }
@@ -193,6 +218,10 @@ const RUNS_BETWEEN: u64 = 100;
 
 /// Why an exploration stops that the clock has caught.
 const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
+const STEPS: &str = "has more events than the limit of steps allows";
+
+/// A program of which so many executions in a row are cut off has no others, as far as anybody can wait for.
+const MOST_CUT_OFF: u32 = 8;
 
 /// Explores the program.
 pub fn run(request: &Request) {
@@ -205,6 +234,7 @@ pub fn run(request: &Request) {
         verdict: None,
         steps: Vec::new(),
         trace: None,
+        cut_off: 0,
         freeing: false,
         open: false,
         children: Vec::new(),
@@ -242,7 +272,7 @@ fn refuse(why: Option<&str>) {
 /// Explores all, unless something shows up with which it has to start over: then it says so.
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
-    let options = Options { max_events, spurious_failures: false, races: Races::Ignore, ..Options::new(request.model) };
+    let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
     let explored = Explorer::new(Program { abandoned: false }, options)
         .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
     if !shared::has_more()
@@ -309,7 +339,7 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
         return Flow::Break(());
     }
     if let Answers::Explore { deadline: Some(deadline), .. } = state.request.answers
-        && state.runs.is_multiple_of(16)
+        && (state.runs.is_multiple_of(16) || state.cut_off > 0)
         && sys::monotonic() >= deadline
     {
         return stop("the limit of time was reached");
@@ -365,6 +395,11 @@ fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
             state().next_fork = u64::MAX;
         }
     }
+}
+
+/// What the program does would disturb other processes that do the same: this one does all.
+pub fn stay_alone() {
+    state().next_fork = u64::MAX;
 }
 
 /// The clock says that so much time has passed as one execution may take. Was it one?
@@ -476,6 +511,7 @@ impl fencepost_engine::Threads for Program {
         state.clocks.iter_mut().for_each(VectorClock::clear);
         results::begin(state.runs);
         campaign::restart_exploring(state.runs == 0);
+        unseen::begin(state.runs);
         state.runs += 1;
         1
     }
@@ -487,6 +523,7 @@ impl fencepost_engine::Threads for Program {
         fibers::all().get(thread).reply = reply;
         fibers::visit(thread);
         global::set_inside(true);
+        unseen::look(thread);
         let Some(verdict) = ending::try_take() else {
             let asked = fibers::all().get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
@@ -495,8 +532,9 @@ impl fencepost_engine::Threads for Program {
             Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Quit,
             Verdict::Redundant => return self.abandon(),
             Verdict::Timeout => {
-                unsupported("an execution took longer than one may take (--timeout)");
-                results::end(&verdict, &state().request);
+                exploring().blocked.fetch_add(1, Relaxed);
+                // Whether to stop is looked at after the run.
+                let _ = Report.report(&verdict, Vec::new);
                 return self.abandon();
             }
             Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
@@ -553,6 +591,45 @@ impl Program {
     }
 }
 
+/// A weak compare-exchange fails for no reason at most so often in a row at one place of a thread.
+const MOST_FAILURES: u32 = 3;
+
+/// May the weak compare-exchange that the running thread is about to make fail for no reason? It may, unless it has just done so in the same state: failing again leads nowhere
+/// else. A thread that counts its attempts is never in the same state, so that there is a limit.
+pub fn may_fail() -> bool {
+    if !is_on() {
+        return true;
+    }
+    let me = fibers::me();
+    match me.failed {
+        Some((pc, state, times)) if pc == global::caller() => times < MOST_FAILURES && state != state_here(),
+        _ => true,
+    }
+}
+
+/// The running thread has made a weak compare-exchange. Did it fail for no reason?
+pub fn has_tried(failed: bool) {
+    if !is_on() {
+        return;
+    }
+    let me = fibers::me();
+    let pc = global::caller();
+    let times = me.failed.filter(|(place, ..)| *place == pc).map_or(0, |(.., times)| times);
+    me.failed = failed.then(|| (pc, state_here(), times + 1));
+}
+
+/// The local state of the running thread in a hook, whatever it has written.
+fn state_here() -> u64 {
+    let mut hasher = FxHasher::default();
+    global::caller_registers().iter().for_each(|register| hasher.write_usize(*register));
+    let (start, end) = (global::caller_sp(), fibers::me().first_frame);
+    if start < end && end - start <= MOST_STACK {
+        // SAFETY: the running thread's own stack above the frame of its hook.
+        hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
+    }
+    hasher.finish()
+}
+
 /// The longest stack that is looked at.
 const MOST_STACK: usize = 64 << 10;
 
@@ -568,6 +645,8 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     hasher.write_usize(fiber.pc);
     fiber.registers.iter().for_each(|register| hasher.write_usize(*register));
     hasher.write_u64(fiber.writes);
+    // A call may ask more than once, and then it does not go around in a loop.
+    hasher.write_u32(fiber.asks);
     // SAFETY: the thread's own stack above its stack pointer, and it does not run.
     hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
     Some(hasher.finish())
@@ -583,6 +662,13 @@ impl Report {
             return Flow::Break(());
         }
         let state = state();
+        if let Verdict::StepLimit | Verdict::Timeout = verdict {
+            let limit = if *verdict == Verdict::Timeout { "takes longer than one execution may" } else { STEPS };
+            unsupported(&format!("an execution was cut off: it {limit}, or has no end"));
+            state.cut_off += 1;
+        } else {
+            state.cut_off = 0;
+        }
         let notable = results::any_found() || *verdict != Verdict::Exit(0);
         state.steps = if notable { steps() } else { Vec::new() };
         state.open = false;
@@ -594,6 +680,9 @@ impl Report {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);
             return Flow::Break(());
+        }
+        if state.cut_off >= MOST_CUT_OFF {
+            return stop("one execution after the other was cut off");
         }
         if number + 1 >= state.request.count {
             return stop("the limit of executions was reached");
@@ -608,6 +697,12 @@ impl Report {
     }
 }
 
+/// Does the thread wait although it was cancelled?
+fn is_cancelled(thread: ThreadId) -> bool {
+    let fiber = fibers::all().get(thread);
+    fiber.cancelled && fiber.interruptible && !fiber.uncancellable
+}
+
 impl Visitor<Program> for Report {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
@@ -617,13 +712,12 @@ impl Visitor<Program> for Report {
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         match stuck {
+            // It waits no longer: that was not explored, and has been said.
+            Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
             Stuck::Deadlock(threads) => self.report(&Verdict::Deadlock(threads), || steps_of(graph)),
             Stuck::Livelock(threads) => self.report(&Verdict::Livelock(threads), || steps_of(graph)),
             Stuck::Redundant => Flow::Continue(()),
-            Stuck::Limit => {
-                unsupported("an execution was cut off: it has more events than the limit of steps allows, or no end");
-                Flow::Continue(())
-            }
+            Stuck::Limit => self.report(&Verdict::StepLimit, || steps_of(graph)),
         }
     }
 

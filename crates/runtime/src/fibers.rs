@@ -60,6 +60,10 @@ pub struct Fiber {
     pub writes: u64,
     /// How many barriers it has initialised.
     pub barriers: u32,
+    /// Under exploration: what the call at hand has asked for so far, as a number.
+    pub asks: u32,
+    /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how often in a row.
+    pub failed: Option<(usize, u64, u32)>,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
     pub clock: Clock,
@@ -67,6 +71,8 @@ pub struct Fiber {
     pub deadline: Option<u64>,
     /// Its wait ended because of that.
     pub timed_out: bool,
+    /// It waits because it looks at the clock again and again.
+    pub looking: bool,
     /// Its name, if it was given one.
     pub name: Option<[u8; 16]>,
     /// The locks that it holds, and where it took them, in that order.
@@ -78,6 +84,8 @@ pub struct Fiber {
     pub uncancellable: bool,
     pub asynchronous: bool,
     pub interruptible: bool,
+    /// Under exploration: it has waited where it may be cancelled.
+    pub waited: bool,
     /// It ends with this result, once its stack is unwound.
     pub leaving: Option<usize>,
     /// Where to jump then, the last one first.
@@ -205,6 +213,12 @@ impl Fibers {
         }
     }
 
+    /// The name that the thread with this lender has, the first of which is 0.
+    pub fn name_of_lender(&mut self, index: usize) -> Option<pthread_t> {
+        lenders::stock(&mut self.lenders, index + 1);
+        self.lenders.get(index).map(|lender| lender.pthread)
+    }
+
     /// Those of this execution.
     pub fn list(&self) -> &[Fiber] {
         &self.list[..self.used]
@@ -259,10 +273,13 @@ impl Fibers {
         fiber.registers = [0; 6];
         fiber.writes = 0;
         fiber.barriers = 0;
+        fiber.asks = 0;
+        fiber.failed = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();
         fiber.deadline = None;
         fiber.timed_out = false;
+        fiber.looking = false;
         fiber.name = None;
         fiber.held.clear();
         fiber.signals = 0;
@@ -270,6 +287,7 @@ impl Fibers {
         fiber.uncancellable = false;
         fiber.asynchronous = false;
         fiber.interruptible = false;
+        fiber.waited = false;
         fiber.leaving = None;
         fiber.cleanups.clear();
         self.used += 1;

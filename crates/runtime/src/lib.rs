@@ -14,7 +14,7 @@
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program; [`shared`]: which plain accesses are
-//!   events of it; [`stall`]: which executions would never end, [`progress`]: who goes around in a loop; [`hunt`]: predicted violations of sequential
+//!   events of it; [`unseen`]: what it cannot know; [`stall`]: which executions would never end, [`progress`]: who goes around in a loop; [`hunt`]: predicted violations of sequential
 //!   consistency, tried out;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
@@ -70,6 +70,7 @@ mod spec;
 mod stall;
 mod symbols;
 mod sys;
+mod unseen;
 mod view;
 mod waiter_pool;
 

@@ -39,6 +39,17 @@ pub fn begin(execution: u64) {
     STATE.get().execution = execution;
 }
 
+/// The program is about to write to a file of this name. If others run it at the same time, theirs would do so, too.
+pub fn writes_to_file() {
+    if explore::is_on() {
+        return explore::stay_alone();
+    }
+    if crate::campaign::request().is_some_and(|request| request.crowded) {
+        results::set_state(state::ALONE);
+        sys::exit(0)
+    }
+}
+
 /// The running thread is about to do what cannot be undone: `deed`, from where the program called.
 pub fn beyond(deed: &str) {
     let state = STATE.get();

@@ -17,7 +17,7 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{control, explore, fibers, hooks, opaque, view};
+use crate::{control, explore, fibers, hooks, opaque, unseen, view};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
 use rustc_hash::FxHashMap;
 
@@ -108,6 +108,32 @@ pub fn add(at: usize, bytes: u8) -> bool {
     new != 0
 }
 
+/// Calls whose effects are events only in programs that make them: what others must do for that costs a little in every execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Habit {
+    /// `pthread_cancel`.
+    Cancels = 1,
+    /// `pthread_tryjoin_np` and `pthread_timedjoin_np`.
+    TriesToJoin = 2,
+}
+
+/// Habits are kept with the memory that is shared, as bytes at an address where no program has any: a replay has to know of both.
+const HABITS: usize = 0;
+
+/// Is the program known to make such calls?
+#[inline]
+pub fn has(habit: Habit) -> bool {
+    !shared().events.is_empty() && shared().events.get(&HABITS).is_some_and(|habits| habits & habit as u8 != 0)
+}
+
+/// The program makes such a call. If nobody knew, all starts over.
+pub fn learn(habit: Habit) {
+    if add(HABITS, habit as u8) {
+        ending::finish(Verdict::Redundant);
+    }
+}
+
 /// The range in pieces of eight aligned bytes: the address of each, and which of its bytes are meant.
 fn eights(address: usize, size: usize) -> impl Iterator<Item = (usize, u8)> {
     let end = address.saturating_add(size);
@@ -130,7 +156,7 @@ pub fn is_event(address: usize, size: usize) -> bool {
 }
 
 fn is_event_slow(address: usize, size: usize) -> bool {
-    eights(address, size).any(|(at, bytes)| are_events(at, bytes))
+    !hooks::kernel::is_read_only(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
 }
 
 fn are_events(at: usize, bytes: u8) -> bool {
@@ -220,6 +246,7 @@ pub fn settle() {
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
     settle();
     touch(at);
+    unseen::announced(at.address as usize, at.size.bytes() as usize);
     let reply = control::step(Op::Access(access));
     if let Some(value) = value(reply) {
         control::set_memory(at, value);

@@ -142,6 +142,15 @@ impl Strategy for Fair {
         Some(next)
     }
 
+    /// Where all go around for ever unless some time comes, it comes.
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        let goes_around = |actor: &Actor| match actor {
+            Actor::Thread(thread) => self.looping.get(thread.index()).copied().unwrap_or(false),
+            Actor::Buffer(_) => false,
+        };
+        if actors.iter().all(goes_around) { Some(actors.len()) } else { self.actor(actors, pending) }
+    }
+
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
         sources.len() - 1
     }

@@ -116,6 +116,9 @@ fn matters(address: usize) -> bool {
     if all.is_alone() && VIEW.get().own.iter().all(|own| own.buffered.is_empty()) {
         return false;
     }
+    if hooks::kernel::is_read_only(address) {
+        return false;
+    }
     let owner = all.list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
     match owner {
         Some(owner) if owner == me.index() => shadow::is_shared(address),
@@ -353,7 +356,11 @@ pub fn refresh(from: ThreadId, to: ThreadId) {
     // What all see, with the next thread's own stores on top. Of one that goes on itself only what has changed is looked at.
     let whose = if from == to { to } else { control::NOBODY };
     for at in places.iter().filter(|at| !is_dead(**at)) {
-        control::set_memory(*at, control::peek(whose, *at));
+        let value = control::peek(whose, *at);
+        // Memory that cannot be written holds it already.
+        if control::memory(*at) != value {
+            control::set_memory(*at, value);
+        }
     }
     if from != to {
         for waiting in view.own(to).buffered.iter().filter(|waiting| !is_dead(waiting.at)) {

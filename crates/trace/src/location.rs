@@ -96,6 +96,10 @@ pub enum Hidden {
     File = 10,
     /// One generation of a barrier: how many threads had arrived when the last of them let the others go.
     BarrierOpen = 11,
+    /// 1 when somebody has asked a thread to end (`pthread_cancel`).
+    Cancellation = 12,
+    /// 1 when a thread is about to end, for those who look without waiting (`pthread_tryjoin_np`).
+    Ending = 13,
 }
 
 const HIDDEN: u64 = 1 << 63;
@@ -124,7 +128,7 @@ impl Location {
 
     /// The kind and key of a hidden location; `None` for the program's own memory.
     pub fn as_hidden(self) -> Option<(Hidden, u64)> {
-        const KINDS: [Hidden; 11] = [
+        const KINDS: [Hidden; 13] = [
             Hidden::Mutex,
             Hidden::RwLock,
             Hidden::Condvar,
@@ -136,6 +140,8 @@ impl Location {
             Hidden::ThreadEnd,
             Hidden::File,
             Hidden::BarrierOpen,
+            Hidden::Cancellation,
+            Hidden::Ending,
         ];
         if self.address & HIDDEN == 0 {
             return None;

@@ -8,7 +8,7 @@ use crate::target::Target;
 use fencepost_trace::{Bias, Exact, Model};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Predict violations of sequential consistency, force each one to happen, and tell those that break the program from those that do not.
 ///
@@ -128,7 +128,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         buffer: args.buffer.map(|n| n as u32),
         spec: args.spec,
         fences: !args.no_fences,
-        time: args.time,
+        deadline: args.time.and_then(|time| Instant::now().checked_add(time)),
         jobs: args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize),
         max_steps: args.max_steps,
         timeout: args.timeout,

@@ -111,6 +111,11 @@ impl Chased {
     }
 }
 
+/// Is there no time left?
+pub fn is_late(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 /// Predicts and tries.
 pub fn chase(
     quarry: &mut impl Quarry,
@@ -120,7 +125,7 @@ pub fn chase(
 ) -> Result<Chase, Error> {
     let seen = quarry.observe(fences)?;
     let started = Instant::now();
-    let limits = Limits { length: options.length, ..Limits::default() };
+    let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
     let found = Graph::new(&seen.profiles, options.model).cycles(limits);
     let prediction = started.elapsed();
     let mut cycles: Vec<Chased> = found
@@ -142,6 +147,7 @@ pub fn chase(
     for model in [Model::Tso, Model::Pso, Model::Pslo] {
         let possible = match model == options.model {
             true => None,
+            false if is_late(deadline) => Some(BTreeMap::new()),
             false => Some(Graph::new(&seen.profiles, model).cycles(Limits { instances: 0, ..limits }).cycles),
         };
         for chased in &mut cycles {
@@ -151,7 +157,14 @@ pub fn chase(
         }
     }
     let (executions, blocked, unjudged) = (seen.executions, seen.blocked, seen.unjudged);
-    let mut chase = Chase { seen, cycles, complete: found.complete && !unjudged, executions, blocked, prediction };
+    let mut chase = Chase {
+        seen,
+        cycles,
+        complete: found.complete && !unjudged && !is_late(deadline),
+        executions,
+        blocked,
+        prediction,
+    };
     trials(quarry, options, fences, deadline, &mut chase)?;
     Ok(chase)
 }
@@ -210,7 +223,12 @@ impl Lessons {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     cycles.get(i).map(|chased| (i, chased))
                 } {
-                    done.push((i, solver.courses(&chased.instances, COURSES, mixed, &mut places)));
+                    // Without time there is nobody to follow them.
+                    let courses = match is_late(options.deadline) {
+                        true => Vec::new(),
+                        false => solver.courses(&chased.instances, COURSES, mixed, &mut places),
+                    };
+                    done.push((i, courses));
                 }
                 done
             };
@@ -398,7 +416,7 @@ impl<Q: Quarry> Round<'_, Q> {
         let mut good = Vec::new();
         let portion = (PORTION / trials).max(100) as usize;
         for (part, list) in attempts.chunks(portion).enumerate() {
-            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if is_late(self.deadline) {
                 chase.complete = false;
                 return Ok(good);
             }
@@ -408,6 +426,7 @@ impl<Q: Quarry> Round<'_, Q> {
                 .collect();
             let number = self.number << 20 | part as u64;
             let (blocked, exposures) = self.quarry.attempt(&asked, trials, number, self.fences)?;
+            chase.complete &= !is_late(self.deadline);
             chase.blocked += blocked;
             chase.executions += trials * list.len() as u64;
             list.iter().for_each(|(i, _)| chase.cycles[*i].trials += trials);

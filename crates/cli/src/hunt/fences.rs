@@ -4,7 +4,7 @@
 //! accesses. One fence can serve several pairs, and a smallest set of places that serves all is looked for. Then the hunt is repeated with these
 //! fences in force; whatever is still harmful adds its pairs.
 
-use super::chase::{Chase, blame, chase};
+use super::chase::{Chase, blame, chase, is_late};
 use super::{Options, Place, Quarry};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
@@ -39,6 +39,9 @@ pub fn advise(
     let mut verified = false;
     let again = Options { fences: false, trials: options.trials.min(10), ..clone(options) };
     for round in 0..ROUNDS {
+        if is_late(deadline) {
+            break;
+        }
         let mut rest = chase(quarry, &again, &chosen, deadline)?;
         found.executions += rest.executions;
         if rest.cycles.iter().all(|chased| chased.harmful == 0) {

@@ -41,7 +41,8 @@ pub struct Options {
     pub spec: Option<Spec>,
     /// Look for orderings that prevent what is harmful?
     pub fences: bool,
-    pub time: Option<Duration>,
+    /// When all must be over.
+    pub deadline: Option<Instant>,
     pub jobs: usize,
     pub max_steps: Option<u64>,
     pub timeout: Duration,
@@ -164,7 +165,7 @@ const STRAYS: u64 = 800;
 /// The whole hunt.
 fn run(quarry: &mut impl Quarry, options: &Options, screen: &mut Screen) -> Result<Status, Error> {
     let started = Instant::now();
-    let deadline = options.time.and_then(|time| started.checked_add(time));
+    let deadline = options.deadline;
     let mut chase = chase::chase(quarry, options, &[], deadline)?;
     chase.seen.notes.iter().for_each(|note| eprintln!("note: {note}"));
     if let Some(warning) = fails_anyway(&chase.seen) {

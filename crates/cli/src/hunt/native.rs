@@ -14,11 +14,14 @@ use fencepost_trace::{
     Sampling, Scheduler, Segment, StrategySpec, ThreadId, Trace, execution_seed,
 };
 use rustc_hash::FxHashMap;
+use std::time::{Duration, Instant};
 
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 100_000;
 /// How many executions show what the program prints without reordering, if it prints anything.
 const OUTPUTS: u64 = 2_000;
+/// How long violations are looked at again if there is no time left.
+const LAST_LOOK: Duration = Duration::from_millis(100);
 /// How long a request can be.
 const LONGEST: usize = 2 << 20;
 
@@ -88,6 +91,7 @@ impl Prey<'_> {
             .plan(model, StrategySpec::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) });
         let mut campaign = campaign(self.program, &plan, self.restart, Some(self.options.timeout));
         campaign.jobs = self.options.jobs;
+        campaign.deadline = self.options.deadline;
         campaign.request.spec.clone_from(&self.outcomes);
         for (place, order) in fences {
             let spots = &self.point_spots[place.point as usize];
@@ -209,6 +213,9 @@ impl Quarry for Prey<'_> {
             seen.notes.push(format!("only {kept} of {all} executions fit the memory for traces: try fewer"));
         }
         for (_, trace, places) in &traces {
+            if super::chase::is_late(self.options.deadline) {
+                break;
+            }
             self.longest = self.longest.max(trace.events.len() as u64);
             let names = self.names(trace, places);
             seen.profiles.push(Profile::new(trace, |event| names[event.id.index() - 1]));
@@ -351,6 +358,10 @@ impl Prey<'_> {
         results: &mut Results,
     ) -> Result<(), Error> {
         let mut campaign = self.campaign(self.options.model, fences);
+        if traces {
+            // What has been found is to be verified, and that has a little time in any case.
+            campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+        }
         let points = self.points.iter().zip(&self.point_spots);
         campaign.request.answers = Answers::Hunt(Hunt {
             seed,

@@ -47,6 +47,9 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
     campaign
 }
 
+/// How long findings are looked at again if there is no time left.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+
 /// Many executions, at random.
 pub fn test(
     program: &Program,
@@ -58,12 +61,14 @@ pub fn test(
     screen: &mut Screen,
 ) -> Result<Status, Error> {
     let started = Instant::now();
+    let deadline = args.work.time.and_then(|time| started.checked_add(time));
     program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(MAX_STEPS) };
     let strategy = StrategySpec::Random { seed: args.seed, sampling };
     let plan = Plan { model: args.model, buffer, strategy, limits };
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
+    campaign.deadline = deadline;
     campaign.request.answers = Answers::Random { seed: args.seed, sampling };
     campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
@@ -74,8 +79,7 @@ pub fn test(
     let mut search = Search::new(program, &suppressions);
     let mut suppressed = 0;
     let (results, examined) = loop {
-        let mut results =
-            run(&campaign, args, started).map_err(|error| Error::target(&program.name, error.to_string()))?;
+        let mut results = run(&campaign, args).map_err(|error| Error::target(&program.name, error.to_string()))?;
         results.executions += campaign.request.first;
         if results.forked {
             campaign.request.restart = Restart::Fork;
@@ -116,12 +120,14 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
         return Err(Error::Usage(problem));
     }
     let started = Instant::now();
+    let deadline = args.work.time.and_then(|time| started.checked_add(time));
     program.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let limits = Limits { max_steps: args.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let strategy = StrategySpec::Follow { choices: Vec::new() };
     let plan = Plan { model: args.model, buffer: None, strategy, limits };
     let mut campaign = campaign(program, &plan, Restart::InPlace, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
+    campaign.deadline = deadline;
     campaign.request.count = args.work.executions.unwrap_or(u64::MAX);
     campaign.request.stop_at_first = !args.keep_going;
     let specified = specify(program, args.spec, &mut campaign, screen)?;
@@ -141,7 +147,7 @@ pub fn check(program: &Program, args: &CampaignArgs, screen: &mut Screen) -> Res
     };
     drop(line);
     cut_off(&results, &campaign, &search.words).iter().for_each(|note| eprintln!("note: {note}"));
-    results.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    results.notes.iter().for_each(|note| eprintln!("note: {}", search.words.note(note)));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let restarted = restarted(&results, &search.words);
     let outcome = Campaigned {
@@ -170,14 +176,19 @@ fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen:
 fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
     // Which executions a limit on their number cuts off is only certain if one worker explores.
     let jobs = if args.work.executions.is_some() { 1 } else { args.work.jobs() as u32 };
-    let deadline = args.work.time.map(host::monotonic_after);
+    let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let deadline = left.map(host::monotonic_after);
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
     campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
     let mut results = host::run_campaign(campaign)?;
     if jobs > 1 && results.shared_out && !results.found.is_empty() {
         let findings = results.found.len() as u64;
-        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings };
+        campaign.request.answers = Answers::Explore { jobs: 1, deadline, timeout, findings };
         let alone = host::run_campaign(campaign)?;
+        if alone.found.is_empty() {
+            // There was no time for that.
+            return Ok(results);
+        }
         if campaign.request.stop_at_first {
             return Ok(alone);
         }
@@ -247,8 +258,11 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        let mut campaign = campaign.clone();
+        // A finding needs its execution: that has a little time in any case.
+        campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
         for one in &mut all {
-            self.look_again(campaign, one);
+            self.look_again(&campaign, one);
         }
         let covered = |one: &mut Examined| {
             let stacks: Vec<Vec<(Label, String)>> = (one.found.report.stacks.iter())
@@ -304,16 +318,16 @@ fn blocked(results: &Results) -> u64 {
 }
 
 /// Runs as many executions as the limits say.
-fn run(campaign: &Campaign, args: &CampaignArgs, started: Instant) -> std::io::Result<Results> {
+fn run(campaign: &Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
     let mut campaign = campaign.clone();
-    let Some(time) = args.work.time else {
+    let Some(deadline) = campaign.deadline else {
         let most = args.work.executions.unwrap_or(EXECUTIONS);
         campaign.request.count = most.saturating_sub(campaign.request.first);
         return host::run_campaign(&campaign);
     };
     let most = args.work.executions.unwrap_or(u64::MAX);
     let mut results = Results::default();
-    while started.elapsed() < time && campaign.request.first < most {
+    while Instant::now() < deadline && campaign.request.first < most {
         campaign.request.count = PIECE.min(most - campaign.request.first);
         host::merge(&mut results, host::run_campaign(&campaign)?);
         if campaign.request.stop_at_first && !results.found.is_empty() {
@@ -378,7 +392,7 @@ fn finish(
     let verdict = match outcome.complete {
         _ if !findings.is_empty() => Verdict::Fail,
         Some(false) => Verdict::Incomplete,
-        None if outcome.blocked > 0 && outcome.blocked == outcome.executions => Verdict::Incomplete,
+        None if outcome.blocked == outcome.executions => Verdict::Incomplete,
         _ => Verdict::Pass,
     };
     let report = RunReport {

@@ -1,7 +1,7 @@
 //! Addresses in the words of the source.
 
 use super::Program;
-use fencepost_mailbox::{Activation, Frame, Stack};
+use fencepost_mailbox::{Activation, Frame, Stack, parts_of_note};
 use fencepost_native::symbols::{Active, Pc, Symbols, Variable};
 use fencepost_report::Describe;
 use fencepost_report::text::Call;
@@ -112,6 +112,8 @@ impl Describe for Words {
             return match kind {
                 Hidden::ThreadStart => format!("start of thread {key}"),
                 Hidden::ThreadEnd => format!("end of thread {key}"),
+                Hidden::Cancellation => format!("cancellation of thread {key}"),
+                Hidden::Ending => format!("last moment of thread {key}"),
                 Hidden::Park => format!("token of thread {key}"),
                 Hidden::File if key == 0 => "what sockets carry".to_owned(),
                 Hidden::File => format!("pipe {key}"),
@@ -135,6 +137,18 @@ impl Words {
         match message.rsplit_once("(0x").and_then(|(before, rest)| Some((before, address(rest)?))) {
             Some((before, address)) => format!("{before}({})", self.address(address)),
             None => message.to_owned(),
+        }
+    }
+
+    /// A note of the runtime's, with the name of the place that it is about.
+    pub fn note(&self, note: &str) -> String {
+        let (text, place) = parts_of_note(note);
+        let text = self.named(text);
+        let label = place.map(|place| self.label(&place));
+        match label {
+            None => text,
+            Some(label) if label.file.is_empty() => format!("{text} (in {})", label.function),
+            Some(label) => format!("{text} (in {}, {}:{})", label.function, label.file, label.line),
         }
     }
 

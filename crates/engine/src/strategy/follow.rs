@@ -26,6 +26,10 @@ impl Strategy for Follow<'_> {
         Some(if actors.len() == 1 { 0 } else { self.next() as usize })
     }
 
+    fn actor_or_time(&mut self, _: &[Actor], _: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        Some(self.next() as usize)
+    }
+
     fn source(&mut self, _: ThreadId, _: &[Source]) -> usize {
         self.next() as usize
     }

@@ -59,6 +59,13 @@ pub trait Strategy {
     /// `None` abandons the execution.
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize>;
 
+    /// The same where time may pass instead, so that a thread that waits for a time goes on although others could: the number of
+    /// actors says that it does. Most strategies let time pass only when nobody else can go on.
+    #[inline]
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        self.actor(actors, pending)
+    }
+
     /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for failing on it,
     /// then for succeeding.
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize;

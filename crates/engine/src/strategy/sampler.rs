@@ -14,6 +14,10 @@
 //! *Beginnings.* Threads that are created one after the other start together in every third execution: otherwise the first would be ahead
 //! more often than not. (Not with the `random` scheduler, which is to be C11Tester's.)
 //!
+//! *Time.* A timeout may fire and a sleep may end before others have done anything, since a machine may stop them for as long as it likes. In
+//! every fourth execution that happens, a few times at most ([`Haste`]): a program whose timeouts are there for the worst case should mostly be seen without
+//! it.
+//!
 //! *Waiting.* A thread that goes around a loop until another has done something must not keep that other from doing it. One
 //! that comes back to where it was without having written anything new is taken to wait ([`Round`]): it goes behind all others, and soon reads what
 //! is newest. So priorities starve nobody.
@@ -48,6 +52,29 @@ const KEPT: u64 = 1 << 42;
 const USUAL: u64 = 1 << 43;
 /// Within a band, a random number of so many bits decides.
 const BAND: u64 = (1 << 40) - 1;
+
+/// Of so many executions one is in haste.
+const HASTY: u64 = 4;
+
+/// How time passes while somebody could go on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Haste {
+    /// So often at most.
+    left: u32,
+    /// At one of two to this power occasions.
+    shift: u32,
+}
+
+impl Haste {
+    /// It follows from bits that decide nothing else, so that an execution in which nobody waits for a time is the same with it as without.
+    fn of(bits: u64) -> Haste {
+        if !bits.is_multiple_of(HASTY) {
+            return Haste::default();
+        }
+        // How many occasions there are nobody knows: any order of magnitude is as likely as any other.
+        Haste { left: 1 + (bits >> 8 & 3) as u32, shift: 1 + 2 * (bits >> 16 & 3) as u32 }
+    }
+}
 
 /// What loads like to read in this execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,6 +157,7 @@ pub struct Sampler<'a> {
     storing: bool,
     /// Do threads that seem to wait go on for long?
     stubborn: bool,
+    haste: Haste,
     /// pos: how often a location was written, folded: commits there draw again.
     salts: [u32; 16],
 }
@@ -157,6 +185,7 @@ impl<'a> Sampler<'a> {
             in_a_row: 0,
             storing: false,
             stubborn: false,
+            haste: Haste::default(),
             salts: [0; 16],
         };
         sampler.begin(seed, sampling);
@@ -196,6 +225,7 @@ impl<'a> Sampler<'a> {
         self.in_a_row = 0;
         self.storing = false;
         self.stubborn = self.scheduler == Scheduler::Pct && self.seed.is_multiple_of(STUBBORN);
+        self.haste = Haste::of(scramble(self.seed ^ seed.rotate_left(32)));
         self.salts = [0; 16];
         if self.scheduler == Scheduler::Pct {
             let length = match sampling.length {
@@ -485,6 +515,14 @@ impl Strategy for Sampler<'_> {
             }
         }
         Some(choice)
+    }
+
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if self.haste.left > 0 && self.random.bits() >> (64 - self.haste.shift) == 0 {
+            self.haste.left -= 1;
+            return Some(actors.len());
+        }
+        self.actor(actors, pending)
     }
 
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {

@@ -12,6 +12,7 @@ use fencepost_trace::{Cycle, Location, Model, Segment};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
+use std::time::Instant;
 
 /// An access that takes part in cycles: all steps of one thread at one program point to one location.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -55,11 +56,23 @@ pub struct Limits {
     pub instances: usize,
     /// How many steps the search may take.
     pub steps: u64,
+    /// When it must be over; it is looked at once in a while.
+    pub until: Option<Instant>,
+}
+
+impl Limits {
+    /// The clock is looked at after so many steps.
+    const LOOK: u64 = 1 << 14;
+
+    fn are_reached(&self, steps: u64) -> bool {
+        let late = || self.until.is_some_and(|until| Instant::now() >= until);
+        steps > self.steps || steps.is_multiple_of(Limits::LOOK) && late()
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { length: Some(8), instances: 12, steps: 200_000_000 }
+        Limits { length: Some(8), instances: 12, steps: 200_000_000, until: None }
     }
 }
 
@@ -260,7 +273,7 @@ impl Search<'_> {
     /// Goes on behind `current`, the last of so many accesses.
     fn extend(&mut self, current: u32, length: usize) {
         self.steps += 1;
-        if self.steps > self.limits.steps {
+        if self.limits.are_reached(self.steps) {
             self.found.complete = false;
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, details, exact, explore, instrumented, progress, shared, stall, view};
+use crate::{calls, control, details, exact, explore, instrumented, progress, shared, stall, unseen, view};
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -105,6 +105,9 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
 fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
     super::volatile::finish_first();
     details::stands(pc);
+    if kind.write {
+        unseen::announced(address, size);
+    }
     exact::access(address, size, kind, pc);
     let event = shared::is_event(address, size);
     if !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind) {
@@ -156,6 +159,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             super::volatile::finish_first();
             exact::access(address, length, kind, pc);
             if kind.write {
+                unseen::announced(address, length);
                 progress::writes(address, length);
             }
             if shadow::range(address, length, kind, pc) {

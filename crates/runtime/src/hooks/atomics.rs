@@ -3,7 +3,7 @@
 use super::{access, at_work, hook};
 use crate::global::{self, mode};
 use crate::shadow::{self, Kind, READ, WRITE, What};
-use crate::{control, details, exact, view, waiter_pool};
+use crate::{control, details, exact, explore, view, waiter_pool};
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
@@ -125,8 +125,13 @@ fn compare_exchange(at: Location, expected: Value, desired: Value, orders: (i32,
         });
     }
     let (success, failure) = (rmw_order(orders.0), load_order(orders.1));
+    let tries = weak;
+    let weak = weak && explore::may_fail();
     let access = Access::CompareExchange { at, expected, desired, success, failure, weak, guard: Guard::Any };
     let reply = perform(access, at, |reply| reply.success.then_some(desired));
+    if tries {
+        explore::has_tried(!reply.success && reply.value == expected);
+    }
     (reply.success, reply.value)
 }
 

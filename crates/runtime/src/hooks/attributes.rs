@@ -6,7 +6,7 @@
 use super::{at_work, cancel, hook, kernel, text};
 use crate::global::active;
 use crate::real::real;
-use crate::{fibers, sys};
+use crate::{explore, fibers, sys};
 use libc::{EINVAL, ERANGE, ESRCH, c_char, c_int, c_void, pid_t, pthread_t, size_t};
 
 hook! { fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
@@ -91,7 +91,10 @@ hook! { fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int {
         Some(target) if target == fibers::current() => crate::hooks::process::raise_here(signal),
         Some(target) => {
             // It is handled when that thread goes on; a wait is not interrupted.
-            at_work(|| fibers::all().get(target).signals |= 1 << signal);
+            at_work(|| {
+                fibers::all().get(target).signals |= 1 << signal;
+                explore::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
+            });
             0
         }
     }

@@ -1,6 +1,6 @@
 //! Barriers.
 
-use super::{at_work, hook, objects};
+use super::{at_work, early, hook, objects};
 use crate::global::active;
 use crate::real::real;
 use crate::shadow::Object;
@@ -31,6 +31,7 @@ hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_ui
 
 hook! { fn pthread_barrier_wait(barrier: usize) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_barrier_wait(barrier): fn(usize) -> c_int);
     }
     // SAFETY: a barrier of the program's.

@@ -9,7 +9,11 @@ use super::{at_work, hook, text};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
-use crate::{clock, fibers};
+use crate::shared::{self, Habit};
+use crate::{control, explore, fibers};
+use fencepost_trace::{
+    Access, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, StoreOrder, ThreadId, Update, Value,
+};
 use libc::{EINVAL, ESRCH, c_int, c_void, pthread_t};
 
 /// In [`Fiber::signals`](crate::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may be.
@@ -22,19 +26,61 @@ const ASYNCHRONOUS: c_int = 1;
 /// The running thread may be cancelled here.
 pub fn point() {
     let me = fibers::me();
-    if me.cancelled && !me.uncancellable && me.leaving.is_none() {
+    if !me.uncancellable && me.leaving.is_none() && is_cancelled() {
         leave(CANCELED);
     }
+}
+
+/// Does the running thread know that it was cancelled? Under exploration that is what it reads; otherwise it has been told, and knows what
+/// the other knew.
+fn is_cancelled() -> bool {
+    let at = request_to(fibers::current());
+    if explore::is_on() {
+        let load = Access::Load { at, order: LoadOrder::Acquire, guard: Guard::Any };
+        return shared::has(Habit::Cancels) && inside(load).value != Value::ZERO;
+    }
+    if fibers::me().cancelled {
+        inside(Access::Rmw { at, order: RmwOrder::Acquire, update: Update::Add(Value::ZERO), guard: Guard::Any });
+    }
+    fibers::me().cancelled
+}
+
+/// Where a thread is asked to end.
+fn request_to(thread: ThreadId) -> Location {
+    Location::hidden(Hidden::Cancellation, thread.0.into())
+}
+
+/// An access of the runtime's own, from wherever it may be.
+fn inside(access: Access) -> Reply {
+    let before = global::inside();
+    global::set_inside(true);
+    let reply = control::perform(Op::Access(access));
+    global::set_inside(before);
+    reply
 }
 
 /// Waits, unless and until the running thread is cancelled.
 pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     point();
-    fibers::me().interruptible = true;
+    let me = fibers::me();
+    me.interruptible = true;
+    if explore::is_on() && !me.uncancellable {
+        me.waited = true;
+        not_explored(me.cancelled);
+    }
     let result = wait();
     fibers::me().interruptible = false;
     point();
     result
+}
+
+/// A thread is cancelled, and waits, now or before, or may be cancelled anywhere.
+fn not_explored(so: bool) {
+    if so {
+        explore::unsupported_here(
+            "a thread that waits, or that may be cancelled anywhere, is cancelled: not all of it is explored",
+        );
+    }
 }
 
 /// Ends the running thread: first what it has put on its stack.
@@ -109,20 +155,30 @@ hook! { fn pthread_cancel(thread: pthread_t) -> c_int {
         return real!(pthread_cancel(thread): fn(pthread_t) -> c_int);
     }
     let Some(target) = fibers::all().find(thread) else { return ESRCH };
-    let mine = target == fibers::current();
-    at_work(|| {
-        let fiber = fibers::all().get(target);
-        fiber.cancelled = true;
-        if fiber.asynchronous && !fiber.uncancellable {
-            fiber.signals |= NOW;
-        }
-        if !mine && fiber.interruptible && !fiber.uncancellable {
-            // Its wait is over.
-            fiber.deadline = Some(clock::now());
-        }
-    });
+    at_work(|| cancel(target));
     0
 } }
+
+/// Asks a thread to end. It may have ended before, so that this is a step of its own.
+fn cancel(target: ThreadId) {
+    if explore::is_on() {
+        shared::learn(Habit::Cancels);
+    }
+    let (order, value) = (StoreOrder::Release, Value(1));
+    control::perform(Op::Access(Access::Store { at: request_to(target), order, value }));
+    let fiber = fibers::all().get(target);
+    fiber.cancelled = true;
+    if explore::is_on() {
+        return not_explored(!fiber.uncancellable && (fiber.waited || fiber.asynchronous));
+    }
+    if fiber.asynchronous && !fiber.uncancellable {
+        fiber.signals |= NOW;
+    }
+    if target != fibers::current() && fiber.interruptible && !fiber.uncancellable {
+        // Its wait is over.
+        control::interrupt(target);
+    }
+}
 
 hook! { fn pthread_testcancel() {
     if !active() {
@@ -147,7 +203,7 @@ hook! { fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }
-    if me.cancelled && me.asynchronous && !me.uncancellable {
+    if me.asynchronous && !me.uncancellable {
         point();
     }
     0
@@ -167,7 +223,10 @@ hook! { fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }
-    if me.cancelled && me.asynchronous {
+    if me.asynchronous {
+        if explore::is_on() {
+            not_explored(me.cancelled);
+        }
         point();
     }
     0

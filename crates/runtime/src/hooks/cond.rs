@@ -3,7 +3,7 @@
 use super::cancel::waiting;
 use super::mutex::{self, Mutex};
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook, objects, text};
+use super::{at_work, early, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
 use crate::shadow::Object;
@@ -112,6 +112,7 @@ pub fn leave(key: u64) {
 
 hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_wait(condition, mutex): fn(usize, *mut Mutex) -> c_int);
     }
     at_work(|| waiting(|| wait(condition, mutex, None)))
@@ -119,6 +120,7 @@ hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {
 
 hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_timedwait(condition, mutex, time): fn(usize, *mut Mutex, *const timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
@@ -130,6 +132,7 @@ hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *co
 
 hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_int, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(pthread_cond_clockwait(condition, mutex, name, time): fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());

@@ -5,10 +5,10 @@
 //! standard ones order nothing: a program that waits for what is in them would be wrong.
 
 use super::at_work;
-use crate::control;
 use crate::global::{Global, active};
 use crate::real::real;
-use fencepost_trace::{Access, Guard, Hidden, Location, Op, RmwOrder, Update, Value};
+use crate::{control, explore, fibers};
+use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, RmwOrder, ThreadId, Update, Value};
 use libc::c_int;
 
 /// The pipes that were used in this execution, by what the kernel calls them. That differs between executions; the place in this list does not.
@@ -23,6 +23,7 @@ const OTHERS: u64 = 0;
 /// Before each execution.
 pub fn begin() {
     PIPES.get().clear();
+    USES.get().clear();
 }
 
 /// Once, before the first execution.
@@ -61,6 +62,60 @@ fn key(file: c_int) -> Option<u64> {
 fn order(key: u64, order: RmwOrder) {
     let at = Location::hidden(Hidden::File, key);
     control::perform(Op::Access(Access::Rmw { at, order, update: Update::Add(Value::ZERO), guard: Guard::Any }));
+}
+
+/// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and devices do not remember.
+fn followed(file: c_int) -> Option<libc::stat> {
+    let about = if explore::is_on() && file > 2 { about(file) } else { None };
+    about.filter(|about| !matches!(about.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFDIR))
+}
+
+/// Under exploration: does it matter who uses this file?
+pub fn is_followed(file: c_int) -> bool {
+    followed(file).is_some()
+}
+
+/// Under exploration: who has used a file, by what the kernel calls it, and at what time of its own.
+static USES: Global<Vec<(u64, ThreadId, u32)>> = Global::new(Vec::new());
+
+/// The running thread is about to use a file. What the kernel keeps for it is not put back when an exploration turns to another order: so what depends
+/// on the order of uses by several threads is not explored.
+pub fn uses(file: c_int) {
+    let Some(about) = followed(file) else { return };
+    let me = fibers::current();
+    let clock = explore::clock(me);
+    let before = |(file, thread, time): &(u64, ThreadId, u32)| *file != about.st_ino || clock.get(*thread) > *time;
+    let unordered = |one: &&(u64, ThreadId, u32)| one.1 != me && !before(one);
+    if USES.get().iter().any(|one| unordered(&one)) {
+        explore::unsupported_here("several threads use the same file or pipe, in an order that is not explored");
+    }
+    USES.get().retain(|(file, thread, _)| (*file, *thread) != (about.st_ino, me));
+    USES.get().push((about.st_ino, me, clock.get(me)));
+}
+
+/// Under exploration: all files as one location, which counts what was written.
+fn anything() -> Location {
+    Location::hidden(Hidden::File, u32::MAX.into())
+}
+
+/// Under exploration: how much has been written, as far as the running thread can tell.
+pub fn written() -> Value {
+    control::perform(Op::Access(Access::Load { at: anything(), order: LoadOrder::Acquire, guard: Guard::Any })).value
+}
+
+/// Under exploration: waits until somebody has written more than that.
+pub fn await_more(than: Value) {
+    let guard = Guard::Differs(than);
+    control::perform(Op::Access(Access::Load { at: anything(), order: LoadOrder::Acquire, guard }));
+}
+
+/// Under exploration: the running thread has written something, or closed it, and others may look again.
+pub fn has_written(file: c_int) {
+    if active() && is_followed(file) && fibers::all().count() > 1 {
+        let update = Update::Add(Value(1));
+        let access = Access::Rmw { at: anything(), order: RmwOrder::AcqRel, update, guard: Guard::Any };
+        at_work(|| control::perform(Op::Access(access)));
+    }
 }
 
 /// The running thread is about to write to a file, or to close it. For hooks that are at work already.

@@ -4,9 +4,10 @@ use super::semaphore::fail;
 use super::{at_work, descriptors, hook, watch};
 use crate::global::{Global, active};
 use crate::real::real;
-use crate::restart::beyond;
+use crate::restart::{self, beyond};
 use crate::{results, sys};
-use libc::{EBADF, c_int, c_uint, mode_t};
+use libc::{EBADF, c_char, c_int, c_uint, mode_t};
+use std::ffi::CStr;
 
 struct State {
     /// The number that the first file which the program opens will get.
@@ -92,10 +93,44 @@ macro_rules! opens {
 }
 
 opens! {
-    open open64 openat openat64 creat creat64 fopen fopen64 fdopen tmpfile tmpfile64 mkstemp mkostemp opendir
+    fdopen tmpfile tmpfile64 mkstemp mkostemp opendir
     dup socket eventfd epoll_create epoll_create1 timerfd_create signalfd
     inotify_init inotify_init1 memfd_create shm_open
 }
+
+/// The program opens a file of this name.
+fn opens_named(path: *const c_char, writes: bool) {
+    STATE.get().opened = true;
+    // Devices and the like are there for everybody.
+    const COMMON: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
+    if writes && !path.is_null() {
+        // SAFETY: a string that ends, by the contract of the function.
+        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+        if !COMMON.iter().any(|common| path.starts_with(common)) {
+            restart::writes_to_file();
+        }
+    }
+}
+
+/// Does somebody who opens a file like this write to it?
+fn may_write(flags: c_int) -> bool {
+    flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_TMPFILE != libc::O_TMPFILE
+}
+
+/// The same for streams: "w", "a", "r+".
+fn mode_writes(mode: *const c_char) -> bool {
+    // SAFETY: null, or a string that ends, by the contract of the function.
+    !mode.is_null() && unsafe { CStr::from_ptr(mode) }.to_bytes().iter().any(|letter| b"wa+".contains(letter))
+}
+
+watch! { fn open(path: *const c_char, flags: c_int) { opens_named(path, may_write(flags)) } }
+watch! { fn open64(path: *const c_char, flags: c_int) { opens_named(path, may_write(flags)) } }
+watch! { fn openat(_at: c_int, path: *const c_char, flags: c_int) { opens_named(path, may_write(flags)) } }
+watch! { fn openat64(_at: c_int, path: *const c_char, flags: c_int) { opens_named(path, may_write(flags)) } }
+watch! { fn creat(path: *const c_char) { opens_named(path, true) } }
+watch! { fn creat64(path: *const c_char) { opens_named(path, true) } }
+watch! { fn fopen(path: *const c_char, mode: *const c_char) { opens_named(path, mode_writes(mode)) } }
+watch! { fn fopen64(path: *const c_char, mode: *const c_char) { opens_named(path, mode_writes(mode)) } }
 
 /// The program opens a file.
 pub fn opens() {

@@ -16,7 +16,7 @@
 use super::cond::{dequeue, leave};
 use super::semaphore::fail;
 use super::threads::{attempt, take_timeout, thread_number};
-use super::{at_work, hook};
+use super::{at_work, early, hook};
 use crate::ending::{self, Verdict};
 use crate::global::{self, active};
 use crate::real::real;
@@ -175,6 +175,7 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
         return 0;
     }
     if !active() {
+        early::release();
         return real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long);
     }
     match number {

@@ -7,7 +7,7 @@ use super::files::{opens, used};
 use super::{at_work, cancel, descriptors, hook, text, watch};
 use crate::global::{self, active};
 use crate::real::real;
-use crate::{control, fibers, sys};
+use crate::{control, explore, fibers, sys};
 use fencepost_trace::Op;
 use libc::{
     c_int, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec,
@@ -17,19 +17,44 @@ use libc::{
 /// Lets others run until the file is ready.
 fn await_file(file: c_int, events: i16) {
     if active() {
-        at_work(cancel::point);
+        at_work(|| {
+            cancel::point();
+            descriptors::uses(file);
+        });
         await_files(&mut [pollfd { fd: file, events, revents: 0 }], None);
     }
 }
 
 /// Lets others run until one of the files is ready, or at most so often.
 fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
+    if explore::is_on() {
+        return at_work(|| explore_waiting(files, times));
+    }
     at_work(|| {
         while !fibers::all().is_alone() && times != Some(0) && sys::poll(files) == 0 {
             control::perform(Op::Yield);
             times = times.map(|n| n - 1);
         }
     });
+}
+
+/// The same under exploration, where it is one of the others' writes that ends the wait. A time-out may come at once.
+fn explore_waiting(files: &mut [pollfd], times: Option<u64>) {
+    if fibers::all().count() == 1 {
+        return;
+    }
+    if !files.iter().any(|file| descriptors::is_followed(file.fd)) {
+        return;
+    }
+    files.iter().for_each(|file| descriptors::uses(file.fd));
+    loop {
+        let known = descriptors::written();
+        if sys::poll(files) != 0 || times.is_some() || fibers::all().is_alone() {
+            break;
+        }
+        explore::unsupported_here("a thread waits for a file or pipe: what it reads is not explored");
+        descriptors::await_more(known);
+    }
 }
 
 /// The program has read into a buffer: the file, and what the call returned.
@@ -52,6 +77,12 @@ fn writes(file: c_int, buffer: usize, size: usize) {
     }
 }
 
+/// The program has written to a file, says what the call returned.
+fn has_written(file: c_int, result: ssize_t) -> ssize_t {
+    keeping_error(|| descriptors::has_written(file));
+    result
+}
+
 /// Does something after a call of libc, whose error stays.
 pub fn keeping_error(act: impl FnOnce()) {
     // SAFETY: the running thread's own.
@@ -70,7 +101,7 @@ hook! { fn read(file: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
 hook! { fn write(file: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
     used(file);
     writes(file, buffer as usize, size);
-    real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t)
+    has_written(file, real!(write(file, buffer, size): fn(c_int, *const c_void, size_t) -> ssize_t))
 } }
 
 hook! { fn recv(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int) -> ssize_t {
@@ -86,7 +117,7 @@ hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) 
     }
     text::read(buffer as usize, size);
     descriptors::release(file);
-    real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t)
+    has_written(file, real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t))
 } }
 
 hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> ssize_t {
@@ -107,8 +138,8 @@ hook! { fn sendto(file: c_int, buffer: *const c_void, size: size_t, flags: c_int
     }
     text::read(buffer as usize, size);
     descriptors::release(file);
-    real!(sendto(file, buffer, size, flags, to, length):
-        fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t)
+    has_written(file, real!(sendto(file, buffer, size, flags, to, length):
+        fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t))
 } }
 
 /// The pieces of memory in a list of the program's.
@@ -148,7 +179,7 @@ hook! { fn readv(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
 hook! { fn writev(file: c_int, list: *const iovec, count: c_int) -> ssize_t {
     used(file);
     writes_pieces(file, pieces(list, count.max(0) as usize));
-    real!(writev(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t)
+    has_written(file, real!(writev(file, list, count): fn(c_int, *const iovec, c_int) -> ssize_t))
 } }
 
 hook! { fn recvmsg(file: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
@@ -169,7 +200,7 @@ hook! { fn sendmsg(file: c_int, message: *const msghdr, flags: c_int) -> ssize_t
     }
     pieces(list, count).iter().for_each(|piece| text::read(piece.iov_base as usize, piece.iov_len));
     descriptors::release(file);
-    real!(sendmsg(file, message, flags): fn(c_int, *const msghdr, c_int) -> ssize_t)
+    has_written(file, real!(sendmsg(file, message, flags): fn(c_int, *const msghdr, c_int) -> ssize_t))
 } }
 
 hook! { fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
@@ -181,7 +212,7 @@ hook! { fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
 
 hook! { fn eventfd_write(file: c_int, value: u64) -> c_int {
     writes(file, 0, 0);
-    real!(eventfd_write(file, value): fn(c_int, u64) -> c_int)
+    has_written(file, real!(eventfd_write(file, value): fn(c_int, u64) -> c_int) as ssize_t) as c_int
 } }
 
 hook! { fn accept(file: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
@@ -205,16 +236,24 @@ hook! { fn accept4(file: c_int, address: *mut sockaddr, length: *mut socklen_t, 
     result
 } }
 
+watch! { fn pwrite(file: c_int) { descriptors::uses(file) } }
+watch! { fn pwrite64(file: c_int) { descriptors::uses(file) } }
 watch! { fn connect(file: c_int) { descriptors::release_now(file) } }
 watch! { fn shutdown(file: c_int) { descriptors::release_now(file) } }
 
 hook! { fn pread(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) -> ssize_t {
     used(file);
+    if active() {
+        at_work(|| descriptors::uses(file));
+    }
     has_read(file, buffer as usize, real!(pread(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
 } }
 
 hook! { fn pread64(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) -> ssize_t {
     used(file);
+    if active() {
+        at_work(|| descriptors::uses(file));
+    }
     has_read(file, buffer as usize, real!(pread64(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
 } }
 

@@ -10,6 +10,8 @@ use libc::{c_int, c_void, off_t, sighandler_t, size_t};
 struct State {
     /// What was mapped in this execution and is still there, as address and length.
     mapped: Vec<(usize, usize)>,
+    /// Those that cannot be written, as address and length.
+    read_only: Vec<(usize, usize)>,
     /// Signals whose handlers were changed in this execution, with what they were.
     handlers: Vec<(c_int, libc::sigaction)>,
     /// The signals that are blocked before an execution.
@@ -24,6 +26,7 @@ struct State {
 
 static STATE: Global<State> = Global::new(State {
     mapped: Vec::new(),
+    read_only: Vec::new(),
     handlers: Vec::new(),
     blocked: 0,
     masked: false,
@@ -53,6 +56,7 @@ pub fn name() -> [u8; 16] {
 pub fn end() {
     let state = STATE.get();
     state.mapped.drain(..).for_each(|(address, length)| sys::unmap(address, length));
+    state.read_only.clear();
     if std::mem::take(&mut state.named) {
         sys::set_thread_name(&state.name);
     }
@@ -113,7 +117,25 @@ fn is_mapped(address: usize, length: usize) -> bool {
     STATE.get().mapped.iter().any(within)
 }
 
-watch! { fn mprotect(address: usize, length: usize) {
+/// Is this memory that was mapped in this execution and cannot be written? Somebody else may still change it, through the file: whoever reads finds
+/// what is there.
+#[inline]
+pub fn is_read_only(address: usize) -> bool {
+    let read_only = &STATE.get().read_only;
+    !read_only.is_empty() && read_only.iter().any(|(at, length)| (*at..at + length).contains(&address))
+}
+
+/// Notes whether these pages can be written from now on.
+fn protect(address: usize, length: usize, protection: c_int) {
+    let read_only = &mut STATE.get().read_only;
+    cut(read_only, address, length);
+    if protection & libc::PROT_WRITE == 0 {
+        read_only.push((address, length.next_multiple_of(4096)));
+    }
+}
+
+watch! { fn mprotect(address: usize, length: usize, protection: c_int) {
+    protect(address, length, protection);
     if !is_mapped(address, length) {
         beyond("mprotect()");
     }
@@ -147,6 +169,7 @@ changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask s
 macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() {
         STATE.get().timers = true;
+        crate::explore::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
         crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
     } })* };
 }
@@ -168,6 +191,9 @@ fn map(
         fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void);
     if active() && at != libc::MAP_FAILED && flags & libc::MAP_FIXED == 0 {
         at_work(|| STATE.get().mapped.push((at as usize, length.next_multiple_of(4096))));
+    }
+    if active() && at != libc::MAP_FAILED {
+        at_work(|| protect(at as usize, length, protection));
     }
     at
 }
@@ -195,13 +221,18 @@ hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
 
 /// This memory is no longer mapped. What is left of a mapping of which a part is taken away stays.
 fn take_away(address: usize, length: usize) {
+    cut(&mut STATE.get().mapped, address, length);
+    cut(&mut STATE.get().read_only, address, length);
+}
+
+/// Takes a range out of a list of ranges.
+fn cut(list: &mut Vec<(usize, usize)>, address: usize, length: usize) {
     let (start, end) = (address, address + length.next_multiple_of(4096));
-    let mapped = &mut STATE.get().mapped;
-    let pieces = mapped
+    let pieces = list
         .iter()
         .flat_map(|(at, length)| [(*at, (at + length).min(start)), ((*at).max(end), at + length)])
         .filter(|(from, to)| from < to)
         .map(|(from, to)| (from, to - from))
         .collect();
-    *mapped = pieces;
+    *list = pieces;
 }

@@ -14,6 +14,7 @@ pub mod cancel;
 pub mod chance;
 pub mod cond;
 pub mod descriptors;
+pub mod early;
 pub mod files;
 pub mod futex;
 pub mod io;
@@ -154,6 +155,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     } else if mode == global::mode::EXPLORED {
         // In an exploration nobody is suspicious.
         volatile::settle();
+        crate::fibers::me().asks = 0;
     }
     let result = act();
     global::set_inside(false);
@@ -171,6 +173,7 @@ pub fn prepare() {
     kernel::prepare();
     strings::prepare();
     descriptors::prepare();
+    early::prepare();
 }
 
 /// Before each execution.

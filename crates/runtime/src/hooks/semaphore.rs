@@ -1,7 +1,7 @@
 //! Semaphores. Their count before the engine knows of them is where libc keeps it, in the first word.
 
 use super::threads::{attempt, take_timeout};
-use super::{at_work, hook, objects, text};
+use super::{at_work, early, hook, objects, text};
 use crate::global::active;
 use crate::real::real;
 use crate::shadow::Object;
@@ -57,6 +57,7 @@ fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
 
 hook! { fn sem_wait(semaphore: usize) -> c_int {
     if !active() {
+        early::release();
         return real!(sem_wait(semaphore): fn(usize) -> c_int);
     }
     at_work(|| wait(semaphore, None))
@@ -64,6 +65,7 @@ hook! { fn sem_wait(semaphore: usize) -> c_int {
 
 hook! { fn sem_timedwait(semaphore: usize, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(sem_timedwait(semaphore, time): fn(usize, *const timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
@@ -74,6 +76,7 @@ hook! { fn sem_timedwait(semaphore: usize, time: *const timespec) -> c_int {
 
 hook! { fn sem_clockwait(semaphore: usize, name: c_int, time: *const timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(sem_clockwait(semaphore, name, time): fn(usize, c_int, *const timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());

@@ -1,18 +1,22 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
-use super::{access, at_work, hook, text};
-use crate::fibers::{self, Start};
+use super::{access, at_work, early, hook, text};
+use crate::fibers::{self, Fiber, Start};
 use crate::global::{self, Global, active, mode};
 use crate::real::real;
 use crate::shadow::WRITE;
+use crate::shared::{self, Habit};
 use crate::{clock, control, details, ending, explore, lenders, results};
-use fencepost_trace::{Op, ThreadId};
+use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, StoreOrder, ThreadId, Value};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
 };
 
 hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
     if !active() {
+        if let Some(result) = early::hold(thread, attributes, start, argument) {
+            return result;
+        }
         return real!(pthread_create(thread, attributes, start, argument):
             fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
     }
@@ -38,19 +42,7 @@ pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: 
 const MOST: u32 = 10_000;
 
 fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> pthread_t {
-    let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
-    if number.0 > MOST {
-        ending::give_up(&format!(
-            "the program makes more than {MOST} threads in one execution: too many to follow who knows of whom"
-        ));
-    }
-    // Before libc makes a thread, which allocates: this is still where the program called.
-    details::created(number);
-    let Some(fiber) = fibers::all().create(number, start, argument) else {
-        ending::give_up(
-            "there are more threads at the same time than the system, or the room for their stacks, allows",
-        );
-    };
+    let fiber = spawn(start, argument);
     fiber.detached = is_detached(attributes);
     let name = fiber.pthread;
     if stack_size(attributes) > lenders::STACK {
@@ -60,7 +52,26 @@ fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) 
     name
 }
 
-fn is_detached(attributes: *const pthread_attr_t) -> bool {
+/// A new thread, which will call `start`.
+pub fn spawn(start: Start, argument: *mut c_void) -> &'static mut Fiber {
+    let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
+    if number.0 > MOST {
+        ending::give_up(&format!(
+            "the program makes more than {MOST} threads in one execution: too many to follow who knows of whom"
+        ));
+    }
+    // Before libc makes a thread, which allocates: this is still where the program called.
+    details::created(number);
+    match fibers::all().create(number, start, argument) {
+        Some(fiber) => fiber,
+        None => ending::give_up(
+            "there are more threads at the same time than the system, or the room for their stacks, allows",
+        ),
+    }
+}
+
+/// Is nobody to join the thread?
+pub fn is_detached(attributes: *const pthread_attr_t) -> bool {
     if attributes.is_null() {
         return false;
     }
@@ -89,8 +100,15 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
     if fiber.detached || fiber.joined {
         return EINVAL;
     }
+    if let Some(deadline) = deadline.filter(|_| explore::is_on())
+        && !is_ending(target)
+    {
+        clock::put_forward(deadline);
+        return ETIMEDOUT;
+    }
     let late = super::cancel::waiting(|| {
-        fibers::me().deadline = deadline;
+        // Under exploration it is known by now that the thread ends.
+        fibers::me().deadline = deadline.filter(|_| !explore::is_on());
         control::perform(Op::Join(target));
         take_timeout()
     });
@@ -115,6 +133,26 @@ fn join_into(thread: pthread_t, result: *mut usize, deadline: Option<u64>) -> c_
     error
 }
 
+/// Where a thread says that it is about to end, under exploration, if somebody may ask.
+fn ending_of(thread: ThreadId) -> Location {
+    Location::hidden(Hidden::Ending, thread.0.into())
+}
+
+/// Under exploration: has the thread ended, as far as the running thread can tell? Both are possible wherever both are.
+fn is_ending(thread: ThreadId) -> bool {
+    shared::learn(Habit::TriesToJoin);
+    let load = Access::Load { at: ending_of(thread), order: LoadOrder::Acquire, guard: Guard::Any };
+    control::perform(Op::Access(load)).value != Value::ZERO
+}
+
+/// The running thread is about to end.
+pub fn ends() {
+    if explore::is_on() && shared::has(Habit::TriesToJoin) {
+        let (at, order) = (ending_of(fibers::current()), StoreOrder::Release);
+        control::perform(Op::Access(Access::Store { at, order, value: Value(1) }));
+    }
+}
+
 /// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no such wait, and is to be made as
 /// always.
 pub fn attempt(deadline: Option<u64>, op: Op) -> Option<bool> {
@@ -135,7 +173,8 @@ pub fn take_timeout() -> bool {
 
 hook! { fn pthread_join(thread: pthread_t, result: *mut usize) -> c_int {
     if !active() {
-        return real!(pthread_join(thread, result): fn(pthread_t, *mut usize) -> c_int);
+        early::release();
+        return real!(pthread_join(early::real_name(thread), result): fn(pthread_t, *mut usize) -> c_int);
     }
     join_into(thread, result, None)
 } }
@@ -163,7 +202,10 @@ hook! { fn pthread_tryjoin_np(thread: pthread_t, result: *mut usize) -> c_int {
 
 hook! { fn pthread_detach(thread: pthread_t) -> c_int {
     if !active() {
-        return real!(pthread_detach(thread): fn(pthread_t) -> c_int);
+        if early::detach(thread) {
+            return 0;
+        }
+        return real!(pthread_detach(early::real_name(thread)): fn(pthread_t) -> c_int);
     }
     detach(thread)
 } }

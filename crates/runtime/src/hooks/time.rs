@@ -1,7 +1,7 @@
 //! Sleeping, giving way, and the clock.
 
 use super::threads::take_timeout;
-use super::{at_work, hook, text};
+use super::{at_work, early, hook, text};
 use crate::clock::{self, SECOND};
 use crate::global::active;
 use crate::real::real;
@@ -14,9 +14,10 @@ use libc::{c_int, c_uint, time_t, timespec, timeval};
 pub fn sleep_until(deadline: u64) {
     // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
     if deadline <= clock::now() || crate::explore::is_on() {
+        super::cancel::point();
         clock::put_forward(deadline);
         control::perform(Op::Yield);
-        return;
+        return super::cancel::point();
     }
     super::cancel::waiting(|| {
         fibers::me().deadline = Some(deadline);
@@ -38,6 +39,7 @@ pub fn as_timespec(time: u64) -> timespec {
 
 hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(nanosleep(time, left): fn(*const timespec, *mut timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
@@ -49,6 +51,7 @@ hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
 
 hook! { fn clock_nanosleep(name: c_int, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int {
     if !active() {
+        early::release();
         return real!(clock_nanosleep(name, flags, time, left): fn(c_int, c_int, *const timespec, *mut timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
@@ -62,6 +65,7 @@ hook! { fn clock_nanosleep(name: c_int, flags: c_int, time: *const timespec, lef
 
 hook! { fn usleep(microseconds: c_uint) -> c_int {
     if !active() {
+        early::release();
         return real!(usleep(microseconds): fn(c_uint) -> c_int);
     }
     at_work(|| sleep_until(clock::now().saturating_add(u64::from(microseconds) * 1000)));
@@ -70,6 +74,7 @@ hook! { fn usleep(microseconds: c_uint) -> c_int {
 
 hook! { fn sleep(seconds: c_uint) -> c_uint {
     if !active() {
+        early::release();
         return real!(sleep(seconds): fn(c_uint) -> c_uint);
     }
     at_work(|| sleep_until(clock::now().saturating_add(u64::from(seconds) * SECOND)));
@@ -78,6 +83,7 @@ hook! { fn sleep(seconds: c_uint) -> c_uint {
 
 hook! { fn sched_yield() -> c_int {
     if !active() {
+        early::release();
         return real!(sched_yield(): fn() -> c_int);
     }
     at_work(|| control::perform(Op::Yield));
