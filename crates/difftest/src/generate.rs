@@ -1,7 +1,7 @@
 //! A random program from a seed.
 //!
-//! Each program uses a few parts of the surface only, so that these meet often. What it does with locks is well formed (who unlocks has locked), what it does
-//! with everything else need not be: it may wait for what never comes.
+//! Each program uses a few parts of the surface only, so that these meet often. What it does with locks is well formed
+//! (who unlocks has locked), what it does with everything else need not be: it may wait for what never comes.
 
 use crate::program::{
     Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt,
@@ -258,7 +258,9 @@ impl Generator {
             F::TryLocks | F::Timed => {
                 let how = if feature == F::Timed { How::Timed } else { How::Try };
                 match self.below(4) {
-                    0 if feature == F::Timed && self.has(F::Semaphores) => Stmt::SemWait { how, reg: writer.register() },
+                    0 if feature == F::Timed && self.has(F::Semaphores) => {
+                        Stmt::SemWait { how, reg: writer.register() }
+                    }
                     1 if feature == F::Timed && self.has(F::Condvars) && writer.held.is_empty() => {
                         Stmt::CondWait { timed: true, reg: writer.register() }
                     }

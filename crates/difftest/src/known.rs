@@ -1,5 +1,5 @@
-//! What `check` is known to get wrong today, in one place: the fixed programs of the tests leave it out. When something here is repaired, take its
-//! line away; the tests then hold it.
+//! What `check` is known to get wrong today, in one place: the fixed programs of the tests leave it out. When something
+//! here is repaired, take its line away; the tests then hold it.
 
 use crate::program::{Feature, Language};
 use crate::scripts::Part;
@@ -7,7 +7,11 @@ use crate::scripts::Part;
 /// Features of native programs, with the language (`None`: any) and the reason.
 pub const FEATURES: &[(Option<Language>, Feature, &str)] = &[
     (None, Feature::WeakCas, "check does not explore the spurious failure of a weak compare-exchange"),
-    (None, Feature::CasMemory, "check does not see what a failed compare-exchange writes to its expected object in memory"),
+    (
+        None,
+        Feature::CasMemory,
+        "check does not see what a failed compare-exchange writes to its expected object in memory",
+    ),
     (None, Feature::Volatile, "under c11 a thread's last volatile store is not seen by check"),
     (None, Feature::Exit, "check does not explore when the process ends relative to other threads"),
     (None, Feature::Detach, "the same, where main returns while a thread still runs"),
@@ -16,7 +20,11 @@ pub const FEATURES: &[(Option<Language>, Feature, &str)] = &[
     (None, Feature::Sleep, "the same"),
     (None, Feature::Pipes, "check does not explore the order of reads and writes of pipes"),
     (None, Feature::Cancel, "check does not explore cancellation"),
-    (None, Feature::Asserts, "an execution that fails ends the exploration of the stores that other threads still had to make"),
+    (
+        None,
+        Feature::Asserts,
+        "an execution that fails ends the exploration of the stores that other threads still had to make",
+    ),
     (None, Feature::Spinning, "the reference has no end for loops that wait without giving way"),
     (None, Feature::Locks, "guarded accesses lose executions"),
     (None, Feature::TryLocks, "the same"),
@@ -33,7 +41,6 @@ pub const FEATURES: &[(Option<Language>, Feature, &str)] = &[
 
 /// Parts of scripts, with the reason.
 pub const PARTS: &[(Part, &str)] = &[
-    (Part::WeakCas, "left to the option of the exploration"),
     (Part::Locks, "guarded accesses lose executions"),
     (Part::TryLocks, "the same"),
     (Part::RwLocks, "the same"),

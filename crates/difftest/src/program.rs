@@ -1,8 +1,9 @@
 //! Small concurrent programs, in no language in particular.
 //!
-//! A program is a list of threads. The first is the main thread: it creates the others, does what its body says, waits for those that are not detached, and
-//! prints the outcome: every register of every thread that it has waited for, and the final values of all variables. Registers are local variables, of
-//! five bits each, and come to the main thread as the value that a thread returns, so that to keep them takes no access to shared memory.
+//! A program is a list of threads. The first is the main thread: it creates the others, does what its body says, waits
+//! for those that are not detached, and prints the outcome: every register of every thread that it has waited for, and
+//! the final values of all variables. Registers are local variables, of five bits each, and come to the main thread as
+//! the value that a thread returns, so that to keep them takes no access to shared memory.
 
 use std::fmt;
 
@@ -28,7 +29,6 @@ impl Language {
         }
     }
 }
-
 
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
@@ -268,56 +268,155 @@ pub enum Ending {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Stmt {
-    Load { var: u8, order: Order, reg: u8 },
-    Store { var: u8, order: Order, value: Operand },
-    Rmw { var: u8, order: Order, how: Arithmetic, value: u8, reg: u8 },
-    Cas { var: u8, place: Expected, expected: u8, desired: u8, success: Order, failure: Order, weak: bool, reg: u8 },
-    Fence { order: Order },
-    PlainLoad { at: Plain, reg: u8 },
-    PlainStore { at: Plain, value: Operand },
-    Acquire { lock: Lock },
-    Release { lock: Lock },
+    Load {
+        var: u8,
+        order: Order,
+        reg: u8,
+    },
+    Store {
+        var: u8,
+        order: Order,
+        value: Operand,
+    },
+    Rmw {
+        var: u8,
+        order: Order,
+        how: Arithmetic,
+        value: u8,
+        reg: u8,
+    },
+    Cas {
+        var: u8,
+        place: Expected,
+        expected: u8,
+        desired: u8,
+        success: Order,
+        failure: Order,
+        weak: bool,
+        reg: u8,
+    },
+    Fence {
+        order: Order,
+    },
+    PlainLoad {
+        at: Plain,
+        reg: u8,
+    },
+    PlainStore {
+        at: Plain,
+        value: Operand,
+    },
+    Acquire {
+        lock: Lock,
+    },
+    Release {
+        lock: Lock,
+    },
     /// Takes the lock if that is possible, does something, and gives it back.
-    Attempt { lock: Lock, how: How, reg: u8, body: Vec<Stmt> },
+    Attempt {
+        lock: Lock,
+        how: How,
+        reg: u8,
+        body: Vec<Stmt>,
+    },
     /// Takes mutex 0 and waits on the condition variable until the variable that it guards is not 0.
-    CondWait { timed: bool, reg: u8 },
+    CondWait {
+        timed: bool,
+        reg: u8,
+    },
     /// Takes mutex 0, writes the variable that it guards, and signals, under the lock or after it.
-    CondSignal { value: u8, all: bool, inside: bool },
-    SemWait { how: How, reg: u8 },
+    CondSignal {
+        value: u8,
+        all: bool,
+        inside: bool,
+    },
+    SemWait {
+        how: How,
+        reg: u8,
+    },
     SemPost,
-    Barrier { reg: u8 },
+    Barrier {
+        reg: u8,
+    },
     /// Adds to atomic variable 0, once in the program.
     Once,
     /// Waits, asleep, while the variable (of four bytes) holds 0.
-    FutexWait { var: u8, reg: u8 },
+    FutexWait {
+        var: u8,
+        reg: u8,
+    },
     /// Writes to the variable and wakes.
-    FutexWake { var: u8, value: u8, all: bool },
+    FutexWake {
+        var: u8,
+        value: u8,
+        all: bool,
+    },
     /// Waits in a loop while the variable holds 0.
-    Await { var: u8, order: Order, yields: bool, reg: u8 },
+    Await {
+        var: u8,
+        order: Order,
+        yields: bool,
+        reg: u8,
+    },
     /// The same under mutex 0, for the variable that it guards, giving way in between.
-    AwaitLocked { reg: u8 },
+    AwaitLocked {
+        reg: u8,
+    },
     /// Looks at most so many times.
-    Poll { var: u8, order: Order, times: u8, reg: u8 },
-    If { reg: u8, equals: u8, body: Vec<Stmt> },
+    Poll {
+        var: u8,
+        order: Order,
+        times: u8,
+        reg: u8,
+    },
+    If {
+        reg: u8,
+        equals: u8,
+        body: Vec<Stmt>,
+    },
     /// Allocates a block, perhaps with zeroes, reads it if so, writes it, reads it again, frees it.
-    Block { zeroed: bool, value: u8, reg: u8 },
+    Block {
+        zeroed: bool,
+        value: u8,
+        reg: u8,
+    },
     /// Reads a thread-local variable and writes it.
-    Tls { value: u8, reg: u8 },
+    Tls {
+        value: u8,
+        reg: u8,
+    },
     /// Sets a value of the thread that its destructor adds to atomic variable 0.
-    Key { value: u8 },
-    End { how: Ending },
+    Key {
+        value: u8,
+    },
+    End {
+        how: Ending,
+    },
     /// The main thread cancels another.
-    Cancel { thread: u8 },
+    Cancel {
+        thread: u8,
+    },
     Sleep,
     Yield,
-    PipeWrite { value: u8 },
-    PipeRead { reg: u8 },
+    PipeWrite {
+        value: u8,
+    },
+    PipeRead {
+        reg: u8,
+    },
     /// Not both registers hold these.
-    Assert { one: (u8, u8), other: (u8, u8) },
+    Assert {
+        one: (u8, u8),
+        other: (u8, u8),
+    },
     /// C++: `promise`; Rust: a message into the channel.
-    Send { value: u8 },
+    Send {
+        value: u8,
+    },
     /// C++: `future`; Rust: a message out of the channel.
-    Receive { reg: u8 },
+    Receive {
+        reg: u8,
+    },
 }
 
 /// A thread.

@@ -1,9 +1,7 @@
 //! The smallest program on which the sources still disagree in the same way.
 
 use crate::compare::{Disagreement, compare};
-use crate::program::{
-    Expected, Language, MutexType, Operand, Order, Place, Program, Stmt, Thread, Variable,
-};
+use crate::program::{Expected, Language, MutexType, Operand, Order, Place, Program, Stmt, Thread, Variable};
 use crate::truths::{Effort, Subject};
 use crate::units::Unit;
 use std::io;

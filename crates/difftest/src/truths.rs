@@ -1,4 +1,5 @@
-//! What a program can do, from three sources: exploration (`check`), every choice of the machine, random executions (`test`).
+//! What a program can do, from three sources: exploration (`check`), every choice of the machine, random executions
+//! (`test`).
 
 use crate::units::Unit;
 use fencepost_mailbox::{Answers, Restart};

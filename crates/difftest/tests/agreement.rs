@@ -1,5 +1,6 @@
-//! A fixed set of programs on which exploration, every choice of the machine and random executions agree. What is known to be wrong is left out of them: see
-//! [`known`]. Many more programs: `cargo run --release -p fencepost-difftest -- --minutes 60`.
+//! A fixed set of programs on which exploration, every choice of the machine and random executions agree. What is known
+//! to be wrong is left out of them: see [`known`]. Many more programs: `cargo run --release -p fencepost-difftest --
+//! --minutes 60`.
 
 use fencepost_difftest::generate::Recipe;
 use fencepost_difftest::program::Language;
@@ -11,7 +12,8 @@ use std::sync::Once;
 
 const MODELS: [Model; 4] = [Model::Sc, Model::Tso, Model::Pso, Model::C11];
 
-/// Exploration and machine are two implementations of one definition: they end in the same places, and no graph is met twice.
+/// Exploration and machine are two implementations of one definition: they end in the same places, and no graph is met
+/// twice.
 #[test]
 fn scripts_end_in_the_same_places() {
     let parts = known::parts();
@@ -54,8 +56,8 @@ fn agree(language: Language, seed: u64, programs: u64) {
     assert!(incomplete * 10 < summary.comparisons, "too many explorations are incomplete: {:?}", summary.incomplete);
 }
 
-/// In C, over atomics, fences, racing accesses, the heap, semaphores, barriers, keys, thread-local variables and the ways to begin and end threads: `check` has the
-/// outcomes of the machine, and `test` has no others.
+/// In C, over atomics, fences, racing accesses, the heap, semaphores, barriers, keys, thread-local variables and the
+/// ways to begin and end threads: `check` has the outcomes of the machine, and `test` has no others.
 #[test]
 fn c_programs_agree() {
     agree(Language::C, 1, 48);

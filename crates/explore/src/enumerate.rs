@@ -1,8 +1,8 @@
 //! Every choice of a machine, one execution after the other.
 //!
-//! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the tree
-//! of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of which loses a
-//! final state:
+//! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the
+//! tree of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of
+//! which loses a final state:
 //!
 //! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with everything.
 //! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all executions that go on
@@ -26,8 +26,8 @@ pub struct Enumerated {
     pub complete: bool,
 }
 
-/// Runs every execution that the machine of `model` permits, up to the order of steps that commute, and shows each to `visit`, which
-/// may stop it. After `max_executions` it stops too.
+/// Runs every execution that the machine of `model` permits, up to the order of steps that commute, and shows each to
+/// `visit`, which may stop it. After `max_executions` it stops too.
 pub fn enumerate<T: Threads>(
     program: &mut T,
     model: Model,
@@ -109,7 +109,8 @@ impl Touch {
             // seq_cst operations happen in one order.
             Model::C11 => Touch { global: is_seq_cst(access), ..plain },
             Model::Tso | Model::Pso | Model::Pslo => {
-                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all locations.
+                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all
+                // locations.
                 let simple = match *access {
                     Access::Load { order, .. } => model != Model::Pslo || !order.acquires(),
                     _ => false,
@@ -141,12 +142,14 @@ enum Branch {
     Actor { now: Sleeper, tried: Vec<Sleeper>, sleeping: Vec<Sleeper>, untried: Vec<Sleeper> },
 }
 
-/// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each execution
-/// [`restart`](Tree::restart), after it [`advance`](Tree::advance).
+/// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each
+/// execution [`restart`](Tree::restart), after it [`advance`](Tree::advance).
 ///
-/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes back to the same yield, and has written nothing but hidden locations (locks) in between,
-/// waits there until somebody else has written. That loses no outcome: what its next round could read, the one before could have read as well,
-/// and the execution in which it did is in the tree, too. If only such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
+/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes
+/// back to the same yield, and has written nothing but hidden locations (locks) in between, waits there until somebody
+/// else has written. That loses no outcome: what its next round could read, the one before could have read as well, and
+/// the execution in which it did is in the tree, too. If only such threads are left, nothing will ever change: see
+/// [`livelock`](Tree::livelock).
 pub struct Tree {
     model: Model,
     sleep_sets: bool,

@@ -1,9 +1,7 @@
 //! Programs in C, with POSIX threads.
 
 use super::{indent, packed, registers, variables};
-use crate::program::{
-    Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt,
-};
+use crate::program::{Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -316,12 +314,16 @@ impl Writer<'_> {
             .map(|i| format!("(uint64_t)(__atomic_load_n({}, __ATOMIC_RELAXED) & 255)", self.address(i)))
             .collect();
         atomics.extend(
-            self.used.starting(&["f"]).map(|name| format!("(uint64_t)(__atomic_load_n(&{q}{name}, __ATOMIC_RELAXED) & 255)")),
+            self.used
+                .starting(&["f"])
+                .map(|name| format!("(uint64_t)(__atomic_load_n(&{q}{name}, __ATOMIC_RELAXED) & 255)")),
         );
         let mut others: Vec<String> = Vec::new();
         if self.program.joins_all() {
             others.extend(
-                self.used.starting(&["x", "v", "gm", "gw", "gs", "e"]).map(|name| format!("(uint64_t)({q}{name} & 255)")),
+                self.used
+                    .starting(&["x", "v", "gm", "gw", "gs", "e"])
+                    .map(|name| format!("(uint64_t)({q}{name} & 255)")),
             );
             others.extend(self.used.starting(&["h"]).map(|name| format!("(uint64_t)(*{q}{name} & 255)")));
         }
@@ -372,7 +374,8 @@ impl Writer<'_> {
                         order(*failure)
                     )
                 };
-                // Objects in memory have four bytes; where the variable is smaller, its own bytes are enough (little endian).
+                // Objects in memory have four bytes; where the variable is smaller, its own bytes are enough (little
+                // endian).
                 let (before, pointer, after) = match place {
                     Expected::Local => (format!("uint{bits}_t e = {expected};"), "&e".to_owned(), "e".to_owned()),
                     Expected::Shared if bits <= 32 => {

@@ -86,8 +86,8 @@ fn operand(value: Operand) -> String {
 
 /// The type of a lock. A condition variable goes with `mutex` only.
 fn lock_type(program: &Program, name: &str) -> &'static str {
-    let timed = program
-        .any(|stmt| matches!(stmt, Stmt::Attempt { lock, how: How::Timed, .. } if lock.object() == name));
+    let timed =
+        program.any(|stmt| matches!(stmt, Stmt::Attempt { lock, how: How::Timed, .. } if lock.object() == name));
     let waited = name == "m0" && program.any(|stmt| matches!(stmt, Stmt::CondWait { .. } | Stmt::CondSignal { .. }));
     match (name.as_bytes(), timed) {
         ([b'w', ..], true) => "shared_timed_mutex",
@@ -172,7 +172,12 @@ fn one(program: &Program, q: &str) -> Result<String, std::fmt::Error> {
     atomics.extend(names.iter().filter(|name| name.starts_with('f')).cloned());
     let part = |list: &[String]| match list {
         [] => "0".to_owned(),
-        list => list.iter().enumerate().map(|(i, v)| format!("(uint64_t)({v} & 255) << {}", 8 * i)).collect::<Vec<_>>().join(" | "),
+        list => list
+            .iter()
+            .enumerate()
+            .map(|(i, v)| format!("(uint64_t)({v} & 255) << {}", 8 * i))
+            .collect::<Vec<_>>()
+            .join(" | "),
     };
     let loads: Vec<String> = atomics.iter().map(|name| format!("{q}{name}.load(memory_order_relaxed)")).collect();
     words.push(part(&loads));
@@ -241,11 +246,7 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
                 (_, true) => "try_lock_for(chrono::seconds(1))",
                 (_, false) => "try_lock()",
             };
-            format!(
-                "if ({q}{name}.{call}) {{\n    r{reg} = 1;\n{}{}}}\n",
-                block(body),
-                indent(&release(q, *lock), 4)
-            )
+            format!("if ({q}{name}.{call}) {{\n    r{reg} = 1;\n{}{}}}\n", block(body), indent(&release(q, *lock), 4))
         }
         Stmt::CondWait { timed, reg } => {
             let wait = match timed {
@@ -257,9 +258,7 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
         Stmt::CondSignal { value, all, inside } => {
             let call = format!("{q}c0.notify_{}();", if *all { "all" } else { "one" });
             let (first, second) = if *inside { (call.as_str(), "") } else { ("", call.as_str()) };
-            format!(
-                "{{\n    lock_guard<mutex> lock({q}m0);\n    {q}gm0 = {value};\n    {first}\n}}\n{second}\n"
-            )
+            format!("{{\n    lock_guard<mutex> lock({q}m0);\n    {q}gm0 = {value};\n    {first}\n}}\n{second}\n")
         }
         Stmt::SemWait { how, reg } => match how {
             How::Wait => format!("{q}sem.acquire();\nr{reg} = 1;\n"),
@@ -285,10 +284,9 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
             "for (;;) {{\n    {q}m0.lock();\n    r{reg} = {q}gm0 & 31;\n    {q}m0.unlock();\n    if (r{reg}) break;\n    \
              this_thread::yield();\n}}\n"
         ),
-        Stmt::Poll { var, order: o, times, reg } => format!(
-            "for (int i = 0; i < {times} && (r{reg} = {q}a{var}.load({}) & 31) == 0; i++) {{}}\n",
-            order(*o)
-        ),
+        Stmt::Poll { var, order: o, times, reg } => {
+            format!("for (int i = 0; i < {times} && (r{reg} = {q}a{var}.load({}) & 31) == 0; i++) {{}}\n", order(*o))
+        }
         Stmt::If { reg, equals, body } => format!("if (r{reg} == {equals}) {{\n{}}}\n", block(body)),
         Stmt::Tls { value, reg } => format!("r{reg} = {q}tl;\n{q}tl = {value};\n"),
         Stmt::Sleep => "this_thread::sleep_for(chrono::microseconds(10));\n".to_owned(),
