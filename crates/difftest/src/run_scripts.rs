@@ -83,7 +83,7 @@ fn describe(seed: u64, model: Model, difference: &Difference, script: &Script) -
     let mut text = format!("script {seed}, {model}: {difference:?}\n");
     for (t, body) in script.threads.iter().enumerate() {
         let _ = writeln!(text, "  T{t}:");
-        body.iter().for_each(|node| drop(writeln!(text, "    {node:?}")));
+        body.iter().for_each(|node| text += &format!("    {node:?}\n"));
     }
     let _ = writeln!(text, "  the first thread creates the others: {}; semaphore {}", script.spawns, script.semaphore);
     text
