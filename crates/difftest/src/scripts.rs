@@ -700,7 +700,7 @@ const STEPS: u64 = 60_000;
 /// Tries every choice of a machine.
 fn reach<M: fencepost_memory::Machine>(model: M, machine: &mut Machine) -> Reached {
     let mut execution = Execution::new(model);
-    let mut tree = Tree::new(M::MODEL).with_waiting();
+    let mut tree = Tree::new(M::MODEL).with_waiting(1);
     let mut endings = BTreeSet::new();
     let mut steps = 0;
     loop {
