@@ -63,7 +63,8 @@ pub struct Comparison {
 
 const RACE: &str = "!data-race";
 
-/// Random executions of a program whose outcomes the reference knows are there to try `test`, not `check`: a few are enough.
+/// Random executions of a program whose outcomes the reference knows are there to try `test`, not `check`: a few are
+/// enough.
 const FEW: u64 = 300;
 
 /// So many of them run each in a process of its own.

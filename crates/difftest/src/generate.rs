@@ -1,7 +1,7 @@
 //! A random program from a seed.
 //!
-//! Each program uses a few parts of the surface only, so that these meet often. What it does with locks is well formed (who unlocks has locked), what it does
-//! with everything else need not be: it may wait for what never comes.
+//! Each program uses a few parts of the surface only, so that these meet often. What it does with locks is well formed
+//! (who unlocks has locked), what it does with everything else need not be: it may wait for what never comes.
 
 use crate::program::{
     Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt,

@@ -1,5 +1,5 @@
-//! What `check` is known to get wrong today, in one place: the fixed programs of the tests leave it out. When something here is repaired, take its
-//! line away; the tests then hold it.
+//! What `check` is known to get wrong today, in one place: the fixed programs of the tests leave it out. When something
+//! here is repaired, take its line away; the tests then hold it.
 
 use crate::program::{Feature, Language};
 use crate::scripts::Part;
@@ -41,7 +41,6 @@ pub const FEATURES: &[(Option<Language>, Feature, &str)] = &[
 
 /// Parts of scripts, with the reason.
 pub const PARTS: &[(Part, &str)] = &[
-    (Part::WeakCas, "left to the option of the exploration"),
     (Part::Locks, "guarded accesses lose executions"),
     (Part::TryLocks, "the same"),
     (Part::RwLocks, "the same"),

@@ -5,6 +5,7 @@ pub mod generate;
 pub mod known;
 pub mod program;
 pub mod run;
+pub mod run_scripts;
 pub mod scripts;
 pub mod shrink;
 pub mod truths;

@@ -1,9 +1,13 @@
-//! Generates small concurrent programs and holds exploration against every choice of the machine and against random executions.
+//! Generates small concurrent programs and holds exploration against every choice of the machine and against random
+//! executions.
 
 use clap::Parser;
 use fencepost_difftest::generate::Recipe;
+use fencepost_difftest::known;
 use fencepost_difftest::program::{Feature, Language};
 use fencepost_difftest::run::{Plan, run};
+use fencepost_difftest::run_scripts;
+use fencepost_difftest::scripts::Part;
 use fencepost_difftest::truths::Effort;
 use fencepost_trace::Model;
 use std::path::PathBuf;
@@ -41,7 +45,7 @@ struct Args {
     /// The greatest number of statements.
     #[arg(long, default_value_t = 7)]
     statements: usize,
-    /// On how many cores.
+    /// How many programs at once; the usual is two for each core, because much of the time is waiting for processes.
     #[arg(long)]
     jobs: Option<usize>,
     /// Random executions of each program, where the reference does not end.
@@ -65,6 +69,15 @@ struct Args {
     /// After how many disagreements to stop.
     #[arg(long, default_value_t = 20)]
     enough: u64,
+    /// No native programs, but so many scripts: programs over the engine's operations, without a compiler.
+    #[arg(long)]
+    scripts: Option<u64>,
+    /// Scripts use nothing but these parts of what the engine can do.
+    #[arg(long, value_delimiter = ',')]
+    parts: Vec<Part>,
+    /// Leave out what is known to be wrong.
+    #[arg(long)]
+    without_known: bool,
     /// Print the programs, and do nothing.
     #[arg(long)]
     print: bool,
@@ -90,6 +103,9 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if let Some(scripts) = args.scripts {
+        return compare_scripts(&args, scripts, start);
+    }
     let plan = Plan {
         recipes,
         models: args.models.clone(),
@@ -103,7 +119,7 @@ fn main() -> ExitCode {
             sleep_sets: !args.no_sleep_sets,
             ..Effort::default()
         },
-        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        jobs: args.jobs.unwrap_or(2 * cores()),
         save: args.save.clone(),
         shrinks: !args.no_shrink,
         enough: args.enough,
@@ -134,8 +150,41 @@ fn main() -> ExitCode {
     if summary.found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn compare_scripts(args: &Args, scripts: u64, start: Instant) -> ExitCode {
+    let parts = match (args.parts.is_empty(), args.without_known) {
+        (false, _) => args.parts.clone(),
+        (true, true) => known::parts(),
+        (true, false) => Part::ALL.to_vec(),
+    };
+    let plan = run_scripts::Plan {
+        parts,
+        models: args.models.clone(),
+        seed: args.seed,
+        scripts,
+        until: args.minutes.map(|minutes| start + Duration::from_secs_f64(60.0 * minutes)),
+        jobs: args.jobs.unwrap_or(cores()),
+        enough: args.enough,
+    };
+    let summary = run_scripts::run(&plan, &|text| println!("{text}"));
+    let rate = summary.scripts as f64 / start.elapsed().as_secs_f64();
+    println!(
+        "{} scripts, {rate:.0} a second; {} differ; {} comparisons did not end",
+        summary.scripts,
+        summary.found.len(),
+        summary.unfinished
+    );
+    if summary.found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn recipe(args: &Args, language: Language) -> Recipe {
     let mut recipe = Recipe::new(language);
+    if args.without_known {
+        recipe.features = known::features(language);
+    }
     if !args.features.is_empty() {
         recipe.features.clone_from(&args.features);
     }
@@ -154,6 +203,9 @@ fn words(args: &Args) -> String {
     }
     if !args.without.is_empty() {
         words.push(format!("--without {}", list(&args.without)));
+    }
+    if args.without_known {
+        words.push("--without-known".to_owned());
     }
     words.push(format!("--threads {} --statements {}", args.threads, args.statements));
     words.join(" ")

@@ -1,8 +1,9 @@
 //! Small concurrent programs, in no language in particular.
 //!
-//! A program is a list of threads. The first is the main thread: it creates the others, does what its body says, waits for those that are not detached, and
-//! prints the outcome: every register of every thread that it has waited for, and the final values of all variables. Registers are local variables, of
-//! five bits each, and come to the main thread as the value that a thread returns, so that to keep them takes no access to shared memory.
+//! A program is a list of threads. The first is the main thread: it creates the others, does what its body says, waits
+//! for those that are not detached, and prints the outcome: every register of every thread that it has waited for, and
+//! the final values of all variables. Registers are local variables, of five bits each, and come to the main thread as
+//! the value that a thread returns, so that to keep them takes no access to shared memory.
 
 use std::fmt;
 

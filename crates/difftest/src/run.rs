@@ -15,8 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use std::{fs, io};
 
-/// So many programs are compiled at once.
-pub const PER_UNIT: u64 = 48;
+/// So many programs are compiled at once: in C many, where the headers take longer than they do; elsewhere fewer.
+fn per_unit(recipes: &[Recipe]) -> u64 {
+    if recipes.iter().all(|recipe| recipe.language == Language::C) { 48 } else { 12 }
+}
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -80,7 +82,8 @@ pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> io::Result<Summary> {
     let summary = Mutex::new(Summary::default());
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    let per_language = plan.programs.div_ceil(PER_UNIT);
+    let per_unit = per_unit(&plan.recipes);
+    let per_language = plan.programs.div_ceil(per_unit);
     let units = per_language * plan.recipes.len() as u64;
     let work = || -> io::Result<()> {
         let directory = tempfile::tempdir()?;
@@ -91,8 +94,8 @@ pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> io::Result<Summary> {
                 return Ok(());
             }
             let recipe = &plan.recipes[(number % plan.recipes.len() as u64) as usize];
-            let first = number / plan.recipes.len() as u64 * PER_UNIT;
-            let seeds: Vec<u64> = (first..plan.programs.min(first + PER_UNIT)).map(|i| plan.seed + i).collect();
+            let first = number / plan.recipes.len() as u64 * per_unit;
+            let seeds: Vec<u64> = (first..plan.programs.min(first + per_unit)).map(|i| plan.seed + i).collect();
             batch(plan, recipe, &seeds, directory.path(), &summary, &stop, tell)?;
         }
     };

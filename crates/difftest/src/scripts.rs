@@ -1,7 +1,8 @@
 //! Programs without a compiler: random ones over the engine's operations, hundreds a second.
 //!
-//! What these leave out is the runtime; what they hold against each other is the exploration of execution graphs and the models' machines, every choice
-//! of them. Both must end in the same places, and exploration may meet no execution graph twice.
+//! What these leave out is the runtime; what they hold against each other is the exploration of execution graphs and
+//! the models' machines, every choice of them. Both must end in the same places, and exploration may meet no execution
+//! graph twice.
 
 use fencepost_engine::{Execution, Random, Threads, run};
 use fencepost_explore::enumerate::Tree;
@@ -62,7 +63,8 @@ enum Code {
     Jump(usize),
 }
 
-/// A program: the first thread creates the others, and waits for them in the end, if `spawns`; otherwise all are there from the start.
+/// A program: the first thread creates the others, and waits for them in the end, if `spawns`; otherwise all are there
+/// from the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     /// What its threads do.
@@ -255,6 +257,15 @@ impl Part {
         Part::Races,
         Part::Fails,
     ];
+}
+
+impl std::str::FromStr for Part {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Part, String> {
+        let wanted = text.replace('-', "");
+        let found = Part::ALL.into_iter().find(|part| format!("{part:?}").to_lowercase() == wanted);
+        found.ok_or_else(|| "no part of that name".to_owned())
+    }
 }
 
 /// The script of this seed.
@@ -519,7 +530,8 @@ fn ending(machine: &Machine, trace: &Trace, outcome: &Outcome) -> Option<Ending>
     })
 }
 
-/// An execution graph without the order in which it was built: each thread's events with what they read, and the order of the stores to each place.
+/// An execution graph without the order in which it was built: each thread's events with what they read, and the order
+/// of the stores to each place.
 fn signature(trace: &Trace) -> u64 {
     let mut counts: BTreeMap<ThreadId, u32> = BTreeMap::new();
     let mut names: Vec<(u32, u32)> = vec![(u32::MAX, 0)];
@@ -688,7 +700,7 @@ const STEPS: u64 = 60_000;
 /// Tries every choice of a machine.
 fn reach<M: fencepost_memory::Machine>(model: M, machine: &mut Machine) -> Reached {
     let mut execution = Execution::new(model);
-    let mut tree = Tree::new(M::MODEL).with_waiting();
+    let mut tree = Tree::new(M::MODEL).with_waiting(1);
     let mut endings = BTreeSet::new();
     let mut steps = 0;
     loop {

@@ -1,4 +1,5 @@
-//! What a program can do, from three sources: exploration (`check`), every choice of the machine, random executions (`test`).
+//! What a program can do, from three sources: exploration (`check`), every choice of the machine, random executions
+//! (`test`).
 
 use crate::units::Unit;
 use fencepost_mailbox::{Answers, Restart};
@@ -112,7 +113,8 @@ impl Subject<'_> {
     pub fn enumerate(&self, effort: &Effort) -> io::Result<Said> {
         let mut campaign = self.campaign(effort.enumerations);
         campaign.request.restart = Restart::InPlace;
-        campaign.request.answers = Answers::Enumerate { sleep_sets: effort.sleep_sets };
+        let rounds = self.unit.rounds;
+        campaign.request.answers = Answers::Enumerate { sleep_sets: effort.sleep_sets, rounds };
         let results = run_campaign(&campaign)?;
         let incomplete = match &results.collected {
             Some(collected) => collected.problem.clone(),

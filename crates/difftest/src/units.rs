@@ -15,6 +15,9 @@ pub struct Unit {
     pub executable: PathBuf,
     /// The runtime that it is run with.
     pub runtime: PathBuf,
+    /// How often its programs come back to a yield at most in a loop that ends by itself. Generated ones do not;
+    /// `std::atomic::wait` gives way four times before it sleeps.
+    pub rounds: u32,
 }
 
 impl Unit {
@@ -27,7 +30,8 @@ impl Unit {
         fs::write(&source, write::unit(language, programs))?;
         let executable =
             compile_single(&source, directory, runtime).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Unit { executable, runtime: runtime.join(RUNTIME) })
+        let rounds = if language == Language::C { 1 } else { 6 };
+        Ok(Unit { executable, runtime: runtime.join(RUNTIME), rounds })
     }
 }
 

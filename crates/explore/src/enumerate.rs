@@ -1,8 +1,8 @@
 //! Every choice of a machine, one execution after the other.
 //!
-//! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the tree
-//! of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of which loses a
-//! final state:
+//! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the
+//! tree of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of
+//! which loses a final state:
 //!
 //! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with everything.
 //! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all executions that go on
@@ -26,8 +26,8 @@ pub struct Enumerated {
     pub complete: bool,
 }
 
-/// Runs every execution that the machine of `model` permits, up to the order of steps that commute, and shows each to `visit`, which
-/// may stop it. After `max_executions` it stops too.
+/// Runs every execution that the machine of `model` permits, up to the order of steps that commute, and shows each to
+/// `visit`, which may stop it. After `max_executions` it stops too.
 pub fn enumerate<T: Threads>(
     program: &mut T,
     model: Model,
@@ -110,7 +110,8 @@ impl Touch {
             // seq_cst operations happen in one order.
             Model::C11 => Touch { global: is_seq_cst(access), ..plain },
             Model::Tso | Model::Pso | Model::Pslo => {
-                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all locations.
+                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all
+                // locations.
                 let simple = match *access {
                     Access::Load { order, .. } => model != Model::Pslo || !order.acquires(),
                     _ => false,
@@ -142,16 +143,19 @@ enum Branch {
     Actor { now: Sleeper, tried: Vec<Sleeper>, sleeping: Vec<Sleeper>, untried: Vec<Sleeper> },
 }
 
-/// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each execution
-/// [`restart`](Tree::restart), after it [`advance`](Tree::advance).
+/// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each
+/// execution [`restart`](Tree::restart), after it [`advance`](Tree::advance).
 ///
-/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes back to the same yield, and has written nothing but hidden locations (locks) in between,
-/// waits there until somebody else has written. That loses no outcome: what its next round could read, the one before could have read as well,
-/// and the execution in which it did is in the tree, too. If only such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
+/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes
+/// back to the same yield so many times, and has written nothing but hidden locations (locks) in between, waits there until
+/// somebody else has written. That loses no outcome of a loop that has no other end: what its next round could read, the one
+/// before could have read as well, and the execution in which it did is in the tree, too. If only such threads are left,
+/// nothing will ever change: see [`livelock`](Tree::livelock).
 pub struct Tree {
     model: Model,
     sleep_sets: bool,
-    waiting: bool,
+    /// How often a thread comes back to a yield before it is taken to wait there; 0 for never.
+    waiting: u32,
     path: Vec<Branch>,
     depth: usize,
     sleeping: Vec<Sleeper>,
@@ -164,6 +168,8 @@ pub struct Tree {
 struct Round {
     /// The program point of its last yield.
     last: Option<u32>,
+    /// How often in a row it has been there, with nothing written in between.
+    count: u32,
     /// Has it written since?
     wrote: bool,
     /// Could it have read something else since?
@@ -172,13 +178,20 @@ struct Round {
     changed: bool,
 }
 
+impl Round {
+    /// Is a yield at this program point one round more?
+    fn is_again(&self, label: u32) -> bool {
+        self.last == Some(label) && !self.wrote && !self.changed
+    }
+}
+
 impl Tree {
     /// The tree of the machine of `model`.
     pub fn new(model: Model) -> Tree {
         Tree {
             model,
             sleep_sets: true,
-            waiting: false,
+            waiting: 0,
             path: Vec::new(),
             depth: 0,
             sleeping: Vec::new(),
@@ -192,9 +205,10 @@ impl Tree {
         Tree { sleep_sets: false, ..self }
     }
 
-    /// The same, and loops that wait come to an end.
-    pub fn with_waiting(self) -> Tree {
-        Tree { waiting: true, ..self }
+    /// The same, and loops that wait come to an end after so many rounds: more than any loop has that gives way and
+    /// comes to an end by itself.
+    pub fn with_waiting(self, rounds: u32) -> Tree {
+        Tree { waiting: rounds, ..self }
     }
 
     /// Back to the root: a new execution.
@@ -254,20 +268,21 @@ impl Tree {
     /// Is this a thread that would go around a loop once more, although nothing has changed?
     fn waits(&self, actor: &Actor, pending: &dyn Fn(&Actor) -> Pending) -> bool {
         let Actor::Thread(thread) = actor else { return false };
-        if !self.waiting {
+        if self.waiting == 0 {
             return false;
         }
         let Some(round) = self.rounds.get(thread.index()) else { return false };
         let next = pending(actor);
-        matches!(next.what, What::Yield) && round.last == Some(next.label) && !round.wrote && !round.changed
+        matches!(next.what, What::Yield) && round.is_again(next.label) && round.count >= self.waiting
     }
 
     /// The actor takes its step.
     fn takes(&mut self, actor: &Actor, next: &Pending) {
         let (thread, writes) = match (actor, next.what) {
             (Actor::Thread(thread), What::Yield) => {
-                let round = Round { last: Some(next.label), ..Round::default() };
-                *self.round(*thread) = round;
+                let round = self.round(*thread);
+                let count = if round.is_again(next.label) { round.count + 1 } else { 1 };
+                *round = Round { last: Some(next.label), count, ..Round::default() };
                 return;
             }
             (Actor::Thread(thread), What::Access(access)) => {

@@ -135,6 +135,8 @@ pub enum Answers {
     Enumerate {
         /// Leave out executions that differ from others only in the order of steps that commute?
         sleep_sets: bool,
+        /// How often a thread comes back to the same yield before it is taken to wait there.
+        rounds: u32,
     },
     /// A list, the same for every execution.
     Follow {

@@ -238,7 +238,9 @@ fn answers(execution: u64, request: &Request) -> control::Answers {
         }
         Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
         Answers::Atomic => control::Answers::Atomic,
-        Answers::Enumerate { sleep_sets } => control::Answers::Tree { sleep_sets: *sleep_sets },
+        Answers::Enumerate { sleep_sets, rounds } => {
+            control::Answers::Tree { sleep_sets: *sleep_sets, rounds: *rounds }
+        }
         Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
         Answers::Hunt(_) => hunt::answers(execution),
         // The campaign's request is never changed or dropped.

@@ -62,6 +62,7 @@ pub enum Answers {
     /// Every choice, one after the other: the leaf of the tree that is due.
     Tree {
         sleep_sets: bool,
+        rounds: u32,
     },
     /// A strategy that hunts for a cycle.
     Course(OnCourse<'static>),
@@ -170,8 +171,8 @@ pub fn begin(answers: Answers, max_steps: u64) {
     };
     match (&mut control.strategy, answers) {
         (Strategy::Tree(tree), Answers::Tree { .. }) => tree.restart(),
-        (strategy, Answers::Tree { sleep_sets }) => {
-            let tree = Tree::new(control.model).with_waiting();
+        (strategy, Answers::Tree { sleep_sets, rounds }) => {
+            let tree = Tree::new(control.model).with_waiting(rounds);
             *strategy = Strategy::Tree(if sleep_sets { tree } else { tree.without_sleep_sets() });
         }
         (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),

@@ -1,7 +1,8 @@
 //! Every choice of the model's machine, one execution after the other: what exploration is held against.
 //!
-//! It is slow and has nothing to get wrong: the executions are those of any other campaign, their choices are answered by the tree of all answers
-//! (see [`Tree`](fencepost_explore::enumerate::Tree)), depth first, until there are no others.
+//! It is slow and has nothing to get wrong: the executions are those of any other campaign, their choices are answered
+//! by the tree of all answers (see [`Tree`](fencepost_explore::enumerate::Tree)), depth first, until there are no
+//! others.
 
 use crate::{control, ending, results};
 use fencepost_mailbox::{End, Record, Request, Restart};

@@ -374,7 +374,8 @@ impl Writer<'_> {
                         order(*failure)
                     )
                 };
-                // Objects in memory have four bytes; where the variable is smaller, its own bytes are enough (little endian).
+                // Objects in memory have four bytes; where the variable is smaller, its own bytes are enough (little
+                // endian).
                 let (before, pointer, after) = match place {
                     Expected::Local => (format!("uint{bits}_t e = {expected};"), "&e".to_owned(), "e".to_owned()),
                     Expected::Shared if bits <= 32 => {

@@ -115,7 +115,7 @@ fn one(program: &Program, module: &str) -> Result<String, std::fmt::Error> {
         let parameter = if sends(t) { "tx: Sender<u64>" } else { "" };
         writeln!(text, "fn t{t}({parameter}) -> u64 {{")?;
         declare(count, &mut text)?;
-        thread.body.iter().for_each(|stmt| text += &indent(&statement(program, t, stmt), 4));
+        thread.body.iter().for_each(|stmt| text += &indent(&statement(t, stmt), 4));
         writeln!(text, "    {}\n}}", packed(count))?;
     }
     let count = registers(program, 0);
@@ -144,7 +144,7 @@ fn one(program: &Program, module: &str) -> Result<String, std::fmt::Error> {
     if has_channel {
         writeln!(text, "    drop(tx);")?;
     }
-    program.threads[0].body.iter().for_each(|stmt| text += &indent(&statement(program, 0, stmt), 4));
+    program.threads[0].body.iter().for_each(|stmt| text += &indent(&statement(0, stmt), 4));
     for t in 1..program.threads.len() {
         match scoped {
             true => writeln!(text, "    all[{t}] = h{t}.join().unwrap();")?,
@@ -180,10 +180,9 @@ fn declare(count: u8, text: &mut String) -> std::fmt::Result {
     (0..count).try_for_each(|i| writeln!(text, "    let mut r{i} = 0u64;"))
 }
 
-fn statement(program: &Program, t: usize, stmt: &Stmt) -> String {
-    let block = |body: &[Stmt]| -> String {
-        indent(&body.iter().map(|stmt| statement(program, t, stmt)).collect::<String>(), 4)
-    };
+fn statement(t: usize, stmt: &Stmt) -> String {
+    let block =
+        |body: &[Stmt]| -> String { indent(&body.iter().map(|stmt| statement(t, stmt)).collect::<String>(), 4) };
     match stmt {
         Stmt::Load { var, order: o, reg } => format!("r{reg} = A{var}.load({}) as u64 & 31;\n", order(*o)),
         Stmt::Store { var, order: o, value } => {
