@@ -407,7 +407,9 @@ impl<M: Machine> Execution<M> {
             _ => (ThreadId(u32::MAX), 0),
         };
         let mut choice = 0;
-        if self.sources.len() > 1 {
+        if self.sources.len() > 1 && strategy.wants_newest() {
+            choice = newest(&mut self.machine, access, &self.sources);
+        } else if self.sources.len() > 1 {
             choice = strategy.source_of(thread, access, label, &self.sources, &origin) % self.sources.len();
         }
         let store = self.sources[choice].event;
@@ -781,6 +783,14 @@ impl<M: Machine> Execution<M> {
             choices: self.choices.clone(),
         }
     }
+}
+
+/// The source that may be the last store of all; where the model leaves several, the one that was made last.
+fn newest<M: Machine>(machine: &mut M, access: &Access, sources: &[Source]) -> usize {
+    let mut last = Vec::new();
+    access.location().into_iter().for_each(|at| machine.final_sources(at, &mut last));
+    let lasting = |source: &Source| last.iter().any(|last| last.event == source.event);
+    sources.iter().rposition(lasting).unwrap_or(sources.len() - 1)
 }
 
 /// Stores and fences as the machine will see them; reads are never local.

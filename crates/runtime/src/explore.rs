@@ -103,7 +103,8 @@ pub fn ask(op: Op) -> Reply {
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
-    me.asks = me.asks.wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
+    let asks = &global::CALLER_ASKS;
+    me.asks = asks.load(Relaxed).wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
     unseen::asked(&op);
     if op == Op::Yield {
         yields();
@@ -117,6 +118,7 @@ pub fn ask(op: Op) -> Reply {
     let me = fibers::me();
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
+    asks.store(me.asks, Relaxed);
     me.reply
 }
 

@@ -5,7 +5,7 @@
 //! or a call into the program, which may come back in.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 /// A cell that any hook may reach. See the module's documentation.
 pub struct Global<T>(UnsafeCell<T>);
@@ -122,6 +122,8 @@ pub fn inside() -> bool {
 pub static CALLER_PC: AtomicUsize = AtomicUsize::new(0);
 /// The stack pointer at that call. Everything below is dead to the program.
 pub static CALLER_SP: AtomicUsize = AtomicUsize::new(0);
+/// What the call at hand has asked the exploration for so far, as a number; 0 when it begins.
+pub static CALLER_ASKS: AtomicU32 = AtomicU32::new(0);
 
 /// The registers that calls preserve (rbx, rbp, r12 to r15), at the call of the hook that was entered last: together with the stack, all that the
 /// calling function remembers.

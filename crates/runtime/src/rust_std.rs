@@ -582,8 +582,12 @@ static SCOPE: Global<Option<Scope>> = Global::new(None);
 unsafe fn try_scope(more: usize, less: usize) -> Option<Scope> {
     const COUNT: u64 = 0x10;
     // SAFETY: as the caller says.
-    let (more, less): (unsafe extern "C" fn(*mut u64), unsafe extern "C" fn(*mut u64, bool)) =
-        unsafe { (std::mem::transmute(more), std::mem::transmute(less)) };
+    let (more, less) = unsafe {
+        (
+            std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64)>(more),
+            std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64, bool)>(less),
+        )
+    };
     let mut data = [COUNT; 4];
     // SAFETY: large enough, and they only count, for nothing becomes 0.
     unsafe { more(data.as_mut_ptr()) };

@@ -151,6 +151,10 @@ impl Strategy for Fair {
         if actors.iter().all(goes_around) { Some(actors.len()) } else { self.actor(actors, pending) }
     }
 
+    fn wants_newest(&self) -> bool {
+        true
+    }
+
     fn source(&mut self, _: ThreadId, sources: &[Source]) -> usize {
         sources.len() - 1
     }

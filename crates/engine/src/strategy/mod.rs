@@ -70,6 +70,12 @@ pub trait Strategy {
     /// then for succeeding.
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize;
 
+    /// Are loads to read the newest store, whatever [`source_of`](Self::source_of) would say?
+    #[inline]
+    fn wants_newest(&self) -> bool {
+        false
+    }
+
     /// The same, with more to go by: the access, its program point, and whose a store is and where: its label
     /// plus 1, or 0 for the initial value, which is nobody's.
     #[inline]

@@ -231,6 +231,7 @@ macro_rules! accesses {
             naked_asm!(
                 "mov rsi, [rsp]",
                 "mov [rip + {sp}], rsp",
+                "mov dword ptr [rip + {asks}], 0",
                 "cmp byte ptr [rip + {mode}], {language}",
                 "je {body}",
                 "mov [rip + {registers}], rbx",
@@ -241,6 +242,7 @@ macro_rules! accesses {
                 "mov [rip + {registers} + 40], r15",
                 "jmp {body}",
                 sp = sym global::CALLER_SP,
+                asks = sym global::CALLER_ASKS,
                 mode = sym global::MODE,
                 language = const mode::LANGUAGE,
                 registers = sym global::CALLER_REGISTERS,

@@ -58,6 +58,7 @@ macro_rules! hook {
                 "mov r11, [rsp]",
                 "mov [rip + {pc}], r11",
                 "mov [rip + {sp}], rsp",
+                "mov dword ptr [rip + {asks}], 0",
                 "mov [rip + {registers}], rbx",
                 "mov [rip + {registers} + 8], rbp",
                 "mov [rip + {registers} + 16], r12",
@@ -68,6 +69,7 @@ macro_rules! hook {
                 registers = sym $crate::global::CALLER_REGISTERS,
                 pc = sym $crate::global::CALLER_PC,
                 sp = sym $crate::global::CALLER_SP,
+                asks = sym $crate::global::CALLER_ASKS,
                 body = sym $name::body,
             )
         }
@@ -99,6 +101,7 @@ macro_rules! watch {
                 "mov r11, [rsp]",
                 "mov [rip + {pc}], r11",
                 "mov [rip + {sp}], rsp",
+                "mov dword ptr [rip + {asks}], 0",
                 "push rdi",
                 "push rsi",
                 "push rdx",
@@ -137,6 +140,7 @@ macro_rules! watch {
                 "jmp r11",
                 pc = sym $crate::global::CALLER_PC,
                 sp = sym $crate::global::CALLER_SP,
+                asks = sym $crate::global::CALLER_ASKS,
                 before = sym $name::before,
             )
         }
@@ -155,7 +159,6 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     } else if mode == global::mode::EXPLORED {
         // In an exploration nobody is suspicious.
         volatile::settle();
-        crate::fibers::me().asks = 0;
     }
     let result = act();
     global::set_inside(false);

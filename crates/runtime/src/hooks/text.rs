@@ -126,6 +126,7 @@ macro_rules! thunk {
                 "mov r11, [rsp]",
                 "mov [rip + {pc}], r11",
                 "mov [rip + {sp}], rsp",
+                "mov dword ptr [rip + {asks}], 0",
                 "push rdi",
                 "push rsi",
                 "push rdx",
@@ -166,6 +167,7 @@ macro_rules! thunk {
                 real = sym $name::ENTRY,
                 pc = sym global::CALLER_PC,
                 sp = sym global::CALLER_SP,
+                asks = sym global::CALLER_ASKS,
                 before = sym $name::before,
             )
         }
