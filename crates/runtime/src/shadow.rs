@@ -405,10 +405,16 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         if ordered && covers {
             line.slots[i] = 0;
             place = place.or(Some(i));
+        } else if own && kind.write && !kind.atomic && other.what == What::Allocation {
+            // The same for a part of what was allocated, so that it does not take room from accesses.
+            line.slots[i] &= !(new & BYTES);
         }
     }
     let place = place.unwrap_or_else(|| {
-        let victim = (time_of(new) as usize).wrapping_add(seat_of(new) as usize) % SLOTS;
+        // Whoever races with an allocation races with what was done to the block, too.
+        let allocation = (0..SLOTS).find(|i| line.places[*i] >> PLACE_BITS == What::Allocation.number());
+        let any = (time_of(new) as usize).wrapping_add(seat_of(new) as usize) % SLOTS;
+        let victim = allocation.unwrap_or(any);
         explore::lost(address, (line.slots[victim] >> BYTES_SHIFT) as u8);
         victim
     });

@@ -21,7 +21,7 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
             shadow::fence(block, size);
             exact::forget(block, size);
             details::allocated(block, size);
-            watch_allocation(block, size);
+            watch_allocation(block, size, zeroed);
         }
         block
     });
@@ -37,9 +37,11 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
 
 /// To the race detectors an allocation is a write: another thread that gets to the block without an order behind it is wrong, whether it is zeroed or not. What code without instrumentation
 /// allocates is handed on in ways that are not seen.
-fn watch_allocation(block: usize, size: usize) {
+fn watch_allocation(block: usize, size: usize, zeroed: bool) {
     let pc = global::caller();
-    if global::kind() != mode::HARDWARE && instrumented::is_instrumented(pc) {
+    // Hardware makes no stores for an allocation but zeros.
+    let counts = global::kind() == mode::LANGUAGE || explore::is_language() || (zeroed && explore::is_on());
+    if counts && instrumented::is_instrumented(pc) {
         shadow::allocated(block, size, pc);
         exact::allocated(block, size, pc);
     }
