@@ -119,31 +119,36 @@ fn lead(at: usize, size: usize, led: &Led) -> bool {
 
 /// Is this the mangled name of the function with this path? Both of Rust's manglings write every part with its length before it.
 fn is_called(name: &[u8], path: &[&str]) -> bool {
-    if !name.starts_with(b"_R") && !name.starts_with(b"_ZN") {
+    // The older mangling has a hash behind it.
+    const HASH: usize = "17h0123456789abcdefE".len();
+    let name = match name {
+        [b'_', b'R', ..] => name,
+        [b'_', b'Z', b'N', ..] => &name[..name.len().saturating_sub(HASH)],
+        _ => return false,
+    };
+    // Nearly all names are told by their end.
+    if !path.last().is_some_and(|last| name.ends_with(last.as_bytes())) {
         return false;
     }
     let mut rest = name;
-    for part in path {
-        let mut digits = [0; 20];
-        let mut length = part.len();
-        let mut first = digits.len();
-        while length > 0 {
-            first -= 1;
-            digits[first] = b'0' + (length % 10) as u8;
-            length /= 10;
-        }
-        let count = &digits[first..];
-        let size = count.len() + part.len();
-        let is_here = |at: &usize| {
-            let window = &rest[*at..*at + size];
-            let before = at.checked_sub(1).map_or(b'_', |before| rest[before]);
-            window.starts_with(count) && window.ends_with(part.as_bytes()) && !before.is_ascii_digit()
-        };
-        let Some(at) = (0..(rest.len() + 1).saturating_sub(size)).find(is_here) else { return false };
-        rest = &rest[at + size..];
-    }
-    // The older mangling has a hash behind it.
-    rest.is_empty() || rest.starts_with(b"17h")
+    path.iter().all(|part| {
+        after_part(rest, part).is_some_and(|after| {
+            rest = after;
+            true
+        })
+    }) && rest.is_empty()
+}
+
+/// What follows the first place where a mangled name has this part.
+fn after_part<'a>(name: &'a [u8], part: &str) -> Option<&'a [u8]> {
+    let is_here = |at: &usize| {
+        let count = name[..*at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = &name[at - count..*at];
+        let length = digits.iter().fold(0usize, |n, digit| n.wrapping_mul(10).wrapping_add((digit - b'0').into()));
+        name[*at..].starts_with(part.as_bytes()) && count > 0 && length == part.len()
+    };
+    let at = (0..=name.len().checked_sub(part.len())?).find(is_here)?;
+    Some(&name[at + part.len()..])
 }
 
 /// Is this call one of the program's, in an execution under control?
@@ -647,6 +652,9 @@ mod tests {
         assert!(!is_called(b"_RNCNvMNtCsbB_3std3sys4sync5mutex5futexNtB2_5Mutex14lock_contended0B4_", LOCK_PATH));
         assert!(!is_called(b"_RNvMNtCsbB_7parking5mutex5futexNtB2_5Mutex14lock_contended", LOCK_PATH));
         // "13std" is not "3std".
-        assert!(!is_called(b"_ZN13std3sys4sync5mutex5futex5Mutex14lock_contended17h0E", &["std", "lock_contended"]));
+        assert!(!is_called(
+            b"_ZN13std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE",
+            &["std", "lock_contended"]
+        ));
     }
 }
