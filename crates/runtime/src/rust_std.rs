@@ -130,12 +130,14 @@ fn is_called(name: &[u8], path: &[&str]) -> bool {
     // The older mangling has a hash behind it.
     const HASH: usize = "17h0123456789abcdefE".len();
     let name = match name {
-        [b'_', b'R', ..] => name,
+        [b'_', b'R', b'N', b'v', ..] => name,
         [b'_', b'Z', b'N', ..] => &name[..name.len().saturating_sub(HASH)],
         _ => return false,
     };
-    // Nearly all names are told by their end.
-    if !path.last().is_some_and(|last| name.ends_with(last.as_bytes())) {
+    // Nearly all names are told by their end. There may be a crate, for which a function was compiled: its hash ends
+    // with a line, and then its name follows, which may be anything.
+    let Some(before) = path.last().and_then(|last| name.strip_suffix(last.as_bytes())) else { return false };
+    if before.iter().rfind(|byte| !byte.is_ascii_digit()) == Some(&b'_') {
         return false;
     }
     let mut rest = name;
@@ -664,6 +666,10 @@ mod tests {
         // A closure in it, and a function of the same name elsewhere.
         assert!(!is_called(b"_RNCNvMNtCsbB_3std3sys4sync5mutex5futexNtB2_5Mutex14lock_contended0B4_", LOCK_PATH));
         assert!(!is_called(b"_RNvMNtCsbB_7parking5mutex5futexNtB2_5Mutex14lock_contended", LOCK_PATH));
+        // A method, compiled for a crate that has the name of another one.
+        let thread = b"_RNvMs_NtNtCsjrH_3std6thread6threadNtB4_6Thread6unparkCshpz_4park";
+        assert!(!is_called(thread, &["std", "thread", "park"]));
+        assert!(is_called(b"_RNvNtNtCsjrH_3std6thread9functions4park", &["std", "thread", "park"]));
         // "13std" is not "3std".
         assert!(!is_called(
             b"_ZN13std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE",
