@@ -14,12 +14,13 @@
 //! - [`control`]: the engine; [`shadow`]: the race detector, [`exact`]: a slower one that misses nothing; [`details`]: what surrounds a
 //!   finding; [`view`]: what memory holds under the hardware models;
 //! - [`explore`]: every execution graph of the program; [`shared`]: which plain accesses are
-//!   events of it; [`unseen`]: what it cannot know; [`stall`]: which executions would never end, [`progress`]: who goes around in a loop; [`hunt`]: predicted violations of sequential
+//!   events of it; [`unseen`]: what it cannot know; [`stall`]: which executions would never end, [`progress`]: who goes
+//!   around in a loop; [`hunt`]: predicted violations of sequential
 //!   consistency, tried out;
 //! - [`spec`]: the operations that the program marks, and what it observes; [`atomically`]: all outcomes of atomic operations;
 //! - [`snapshot`], [`restart`], [`campaign`], [`ending`], [`results`]: one execution after the other; [`debugger`]: where it stops for a debugger;
-//! - [`hooks`]: everything that the program calls; [`rust_std`]: what Rust's precompiled standard library does by itself ([`symbols`], [`patches`], [`opaque`]);
-//!   [`waiter_pool`]: what C++'s relies on.
+//! - [`hooks`]: everything that the program calls; [`rust_std`]: what Rust's precompiled standard library does by
+//!   itself ([`symbols`], [`patches`], [`opaque`]); [`waiter_pool`]: what C++'s relies on.
 //!
 //! Rules that hold everywhere:
 //!

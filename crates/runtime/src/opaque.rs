@@ -1,11 +1,13 @@
 //! What code without instrumentation has done to atomics, in an exploration.
 //!
-//! Rust's standard library counts references to threads both in code that is compiled into the program, and in code that comes compiled. The former
-//! are events; the latter change memory, and nothing else is heard of them. So where memory does not hold what the last event left there, the running thread
-//! has changed it since its last operation, for nobody else has run: an RMW, which adds the difference, is added to the graph in its name.
+//! Rust's standard library counts references to threads both in code that is compiled into the program, and in code
+//! that comes compiled. The former are events; the latter change memory, and nothing else is heard of them. So where
+//! memory does not hold what the last event left there, the running thread has changed it since its last operation,
+//! for nobody else has run: an RMW, which adds the difference, is added to the graph in its name.
 //!
-//! That is exact for what is only ever changed by RMWs: each of them reads what the one before it wrote, so that the order in which they run is their order in the graph,
-//! and what such code found in memory is what its event reads. If it is something else, because there are stores too, the exploration cannot follow, and says so.
+//! That is exact for what is only ever changed by RMWs: each of them reads what the one before it wrote, so that the
+//! order in which they run is their order in the graph, and what such code found in memory is what its event reads.
+//! If it is something else, because there are stores too, the exploration cannot follow, and says so.
 
 use crate::ending::{self, Verdict};
 use crate::global::Global;

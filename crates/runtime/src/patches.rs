@@ -1,8 +1,8 @@
 //! Functions of the program that are led to others.
 //!
-//! The first five bytes of such a function become a jump to a stub near by, which jumps on to wherever the other one is. The instructions that were
-//! there are copied, with a jump to what follows them: so the function can still be called. That is possible where they do not depend on where
-//! they stand; what a function begins with hardly ever does.
+//! The first five bytes of such a function become a jump to a stub near by, which jumps on to wherever the other one
+//! is. The instructions that were there are copied, with a jump to what follows them: so the function can still be
+//! called. That is possible where they do not depend on where they stand; what a function begins with hardly ever does.
 
 use crate::global::Global;
 use crate::{modules, sys};

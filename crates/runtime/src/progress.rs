@@ -1,8 +1,9 @@
 //! Has a thread changed memory since its last operation?
 //!
-//! A loop that waits may store what it has read into a variable of its own, the same value every time. That is no progress. So what memory held
-//! before a plain write is kept until the thread's next operation, and only if something else is there then, the write counts. What is written
-//! to and fro between two operations does not; nor does it have to, since nobody else has run.
+//! A loop that waits may store what it has read into a variable of its own, the same value every time. That is no
+//! progress. So what memory held before a plain write is kept until the thread's next operation, and only if
+//! something else is there then, the write counts. What is written to and fro between two operations does not; nor
+//! does it have to, since nobody else has run.
 
 use crate::global::Global;
 use crate::{control, explore, fibers, stall};

@@ -1,21 +1,27 @@
 //! What Rust's standard library does with its locks.
 //!
-//! The library comes compiled, without instrumentation. What is generic or small is compiled into the program's crates and seen like everything else: taking a free lock, giving one
-//! back, `unpark`, channels. What happens when a lock is not free is not, nor is what `park`, scoped threads, `Once` and `Barrier` do. So these functions are
-//! led ([`patches`](crate::patches)) to the ones here, which do the same to the same words of memory through the engine:
+//! The library comes compiled, without instrumentation. What is generic or small is compiled into the program's
+//! crates and seen like everything else: taking a free lock, giving one back, `unpark`, channels. What happens when
+//! a lock is not free is not, nor is what `park`, scoped threads, `Once` and `Barrier` do. So these functions are
+//! led ([`patches`](crate::patches)) to the ones here, which do the same to the same words of memory through the
+//! engine:
 //!
-//! - `Mutex::lock_contended` takes the lock once it reads 0: an acquiring exchange that waits. Nobody sleeps on the word, so that nobody has to be woken.
+//! - `Mutex::lock_contended` takes the lock once it reads 0: an acquiring exchange that waits. Nobody sleeps on the
+//!   word, so that nobody has to be woken.
 //! - `Condvar` is as in the library: a counter, and a futex.
-//! - `RwLock` has the library's bits for those who wait, because its preference for writers can be seen: a thread that reads twice waits for ever if a writer
-//!   came between. Whoever would sleep on a word waits until that has changed.
+//! - `RwLock` has the library's bits for those who wait, because its preference for writers can be seen: a thread
+//!   that reads twice waits for ever if a writer came between. Whoever would sleep on a word waits until that has
+//!   changed.
 //! - `Once` is a compare-exchange that waits while somebody runs the function, which the library itself then calls.
-//! - `park` takes the thread's token once it is there. Where that is, the library's own function shows: it is called with a futex that captures the word.
-//! - `ScopeData` has a count of threads that run; the last one to end gives the owner its token. Where these words are, the library's functions show on memory that
-//!   means nothing.
+//! - `park` takes the thread's token once it is there. Where that is, the library's own function shows: it is called
+//!   with a futex that captures the word.
+//! - `ScopeData` has a count of threads that run; the last one to end gives the owner its token. Where these words
+//!   are, the library's functions show on memory that means nothing.
 //! - `Barrier` runs as it is, under a lock of its own.
 //!
-//! Only calls from instrumented code are led: the library's own statics (those of standard output, say) are its business. If such a lock is contended, or
-//! a function is there and cannot be led, an exploration is not complete, and says so. A library that is instrumented (`-Zbuild-std`) needs none of this.
+//! Only calls from instrumented code are led: the library's own statics (those of standard output, say) are its
+//! business. If such a lock is contended, or a function is there and cannot be led, an exploration is not complete,
+//! and says so. A library that is instrumented (`-Zbuild-std`) needs none of this.
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
@@ -43,7 +49,8 @@ macro_rules! led {
 }
 
 macro_rules! originals { ($($name:ident)*) => { $( static $name: Global<usize> = Global::new(0); )* }; }
-originals! { LOCK READ WRITE WAKE WAIT WAIT_TIMEOUT NOTIFY_ONE NOTIFY_ALL ONCE_CALL ONCE_WAIT PARK THREAD_PARK PARK_TIMEOUT THREAD_PARK_TIMEOUT BARRIER }
+originals! { LOCK READ WRITE WAKE WAIT WAIT_TIMEOUT NOTIFY_ONE NOTIFY_ALL ONCE_CALL ONCE_WAIT }
+originals! { PARK THREAD_PARK PARK_TIMEOUT THREAD_PARK_TIMEOUT BARRIER }
 
 const ALL: [Led; 17] = [
     led!("std" "sys" "sync" "mutex" "futex" "Mutex" "lock_contended" => fencepost_std_mutex_lock, LOCK),
@@ -51,7 +58,7 @@ const ALL: [Led; 17] = [
     led!("std" "sys" "sync" "rwlock" "futex" "RwLock" "write_contended" => fencepost_std_rwlock_write, WRITE),
     led!("std" "sys" "sync" "rwlock" "futex" "RwLock" "wake_writer_or_readers" => fencepost_std_rwlock_wake, WAKE),
     led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait" => fencepost_std_condvar_wait, WAIT),
-    led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait_timeout" => fencepost_std_condvar_wait_timeout, WAIT_TIMEOUT),
+    led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait_timeout" => fencepost_std_condvar_wait_until, WAIT_TIMEOUT),
     led!("std" "condvar" "Condvar" "notify_one" => fencepost_std_condvar_notify_one, NOTIFY_ONE),
     led!("std" "condvar" "Condvar" "notify_all" => fencepost_std_condvar_notify_all, NOTIFY_ALL),
     led!("std" "sys" "sync" "once" "futex" "Once" "call" => fencepost_std_once_call, ONCE_CALL),
@@ -117,33 +124,41 @@ fn lead(at: usize, size: usize, led: &Led) -> bool {
     patches::lead(at, size, led.to as usize)
 }
 
-/// Is this the mangled name of the function with this path? Both of Rust's manglings write every part with its length before it.
+/// Is this the mangled name of the function with this path? Both of Rust's manglings write every part with its
+/// length before it.
 fn is_called(name: &[u8], path: &[&str]) -> bool {
-    if !name.starts_with(b"_R") && !name.starts_with(b"_ZN") {
+    // The older mangling has a hash behind it.
+    const HASH: usize = "17h0123456789abcdefE".len();
+    let name = match name {
+        [b'_', b'R', b'N', b'v', ..] => name,
+        [b'_', b'Z', b'N', ..] => &name[..name.len().saturating_sub(HASH)],
+        _ => return false,
+    };
+    // Nearly all names are told by their end. There may be a crate, for which a function was compiled: its hash ends
+    // with a line, and then its name follows, which may be anything.
+    let Some(before) = path.last().and_then(|last| name.strip_suffix(last.as_bytes())) else { return false };
+    if before.iter().rfind(|byte| !byte.is_ascii_digit()) == Some(&b'_') {
         return false;
     }
     let mut rest = name;
-    for part in path {
-        let mut digits = [0; 20];
-        let mut length = part.len();
-        let mut first = digits.len();
-        while length > 0 {
-            first -= 1;
-            digits[first] = b'0' + (length % 10) as u8;
-            length /= 10;
-        }
-        let count = &digits[first..];
-        let size = count.len() + part.len();
-        let is_here = |at: &usize| {
-            let window = &rest[*at..*at + size];
-            let before = at.checked_sub(1).map_or(b'_', |before| rest[before]);
-            window.starts_with(count) && window.ends_with(part.as_bytes()) && !before.is_ascii_digit()
-        };
-        let Some(at) = (0..(rest.len() + 1).saturating_sub(size)).find(is_here) else { return false };
-        rest = &rest[at + size..];
-    }
-    // The older mangling has a hash behind it.
-    rest.is_empty() || rest.starts_with(b"17h")
+    path.iter().all(|part| {
+        after_part(rest, part).is_some_and(|after| {
+            rest = after;
+            true
+        })
+    }) && rest.is_empty()
+}
+
+/// What follows the first place where a mangled name has this part.
+fn after_part<'a>(name: &'a [u8], part: &str) -> Option<&'a [u8]> {
+    let is_here = |at: &usize| {
+        let count = name[..*at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = &name[at - count..*at];
+        let length = digits.iter().fold(0usize, |n, digit| n.wrapping_mul(10).wrapping_add((digit - b'0').into()));
+        name[*at..].starts_with(part.as_bytes()) && count > 0 && length == part.len()
+    };
+    let at = (0..=name.len().checked_sub(part.len())?).find(is_here)?;
+    Some(&name[at + part.len()..])
 }
 
 /// Is this call one of the program's, in an execution under control?
@@ -201,7 +216,8 @@ fn compare_exchange(
 macro_rules! call {
     ($original:ident($($arg:expr),*): fn($($ty:ty),*) $(-> $ret:ty)?) => {{
         // SAFETY: the function that was led here, with what it was called with.
-        let original: unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)? = unsafe { std::mem::transmute(*$original.get()) };
+        let original: unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)? =
+            unsafe { std::mem::transmute(*$original.get()) };
         unsafe { original($($arg),*) }
     }};
 }
@@ -260,7 +276,7 @@ fn after(seconds: u64, nanoseconds: u32) -> u64 {
     clock::now().saturating_add(length)
 }
 
-hook! { fn fencepost_std_condvar_wait_timeout(condvar: usize, mutex: usize, seconds: u64, nanoseconds: u32) -> bool {
+hook! { fn fencepost_std_condvar_wait_until(condvar: usize, mutex: usize, seconds: u64, nanoseconds: u32) -> bool {
     if follows() {
         wait(condvar, mutex, Some(after(seconds, nanoseconds)))
     } else {
@@ -314,7 +330,8 @@ pub fn in_barrier(waits: bool) -> bool {
     true
 }
 
-// Reader-writer locks: a word with the number of readers and two bits for those who wait, and a counter on which writers sleep.
+// Reader-writer locks: a word with the number of readers and two bits for those who wait, and a counter on which
+// writers sleep.
 
 const MASK: u32 = (1 << 30) - 1;
 const WRITE_LOCKED: u32 = MASK;
@@ -386,7 +403,8 @@ fn write(lock: usize) {
     }
 }
 
-/// Lets a writer go on. In the library this says whether one was asleep; here nobody is, so that readers may go on, too.
+/// Lets a writer go on. In the library this says whether one was asleep; here nobody is, so that readers may go on,
+/// too.
 fn wake_writer(lock: usize) {
     update(4, word(writers(lock)), Update::Add(Value(1)), RmwOrder::Release, Guard::Any);
 }
@@ -565,7 +583,8 @@ hook! { fn fencepost_std_thread_park_timeout(thread: usize, seconds: u64, nanose
 
 // Scoped threads.
 
-/// Where in the data of a scope its count is, whether a thread has panicked, and who owns it; and where that thread's token is.
+/// Where in the data of a scope its count is, whether a thread has panicked, and who owns it; and where that
+/// thread's token is.
 struct Scope {
     count: usize,
     panicked: usize,
@@ -582,12 +601,9 @@ static SCOPE: Global<Option<Scope>> = Global::new(None);
 unsafe fn try_scope(more: usize, less: usize) -> Option<Scope> {
     const COUNT: u64 = 0x10;
     // SAFETY: as the caller says.
-    let (more, less) = unsafe {
-        (
-            std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64)>(more),
-            std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64, bool)>(less),
-        )
-    };
+    let more = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64)>(more) };
+    // SAFETY: as above.
+    let less = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*mut u64, bool)>(less) };
     let mut data = [COUNT; 4];
     // SAFETY: large enough, and they only count, for nothing becomes 0.
     unsafe { more(data.as_mut_ptr()) };
@@ -650,7 +666,14 @@ mod tests {
         // A closure in it, and a function of the same name elsewhere.
         assert!(!is_called(b"_RNCNvMNtCsbB_3std3sys4sync5mutex5futexNtB2_5Mutex14lock_contended0B4_", LOCK_PATH));
         assert!(!is_called(b"_RNvMNtCsbB_7parking5mutex5futexNtB2_5Mutex14lock_contended", LOCK_PATH));
+        // A method, compiled for a crate that has the name of another one.
+        let thread = b"_RNvMs_NtNtCsjrH_3std6thread6threadNtB4_6Thread6unparkCshpz_4park";
+        assert!(!is_called(thread, &["std", "thread", "park"]));
+        assert!(is_called(b"_RNvNtNtCsjrH_3std6thread9functions4park", &["std", "thread", "park"]));
         // "13std" is not "3std".
-        assert!(!is_called(b"_ZN13std3sys4sync5mutex5futex5Mutex14lock_contended17h0E", &["std", "lock_contended"]));
+        assert!(!is_called(
+            b"_ZN13std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE",
+            &["std", "lock_contended"]
+        ));
     }
 }

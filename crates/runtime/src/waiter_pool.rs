@@ -1,9 +1,10 @@
 //! The counts of waiting threads that the C++ library keeps for `std::atomic::wait`, `std::latch` and the like.
 //!
-//! A notifying function of C++20 wakes every thread that waits for what was stored before the call. libstdc++ first looks whether anybody waits, with a
-//! seq_cst load that follows the program's own store of any order; the processors it is compiled for keep the two in order if that store is strong enough for them, and the language's rules for
-//! such a mixture do not. What the standard promises to the program is what is explored: the load has a fence before it, as the waiting side has
-//! in the kernel. (A library that breaks the promise is not found like this.)
+//! A notifying function of C++20 wakes every thread that waits for what was stored before the call. libstdc++ first
+//! looks whether anybody waits, with a seq_cst load that follows the program's own store of any order; the
+//! processors it is compiled for keep the two in order if that store is strong enough for them, and the language's
+//! rules for such a mixture do not. What the standard promises to the program is what is explored: the load has a
+//! fence before it, as the waiting side has in the kernel. (A library that breaks the promise is not found like this.)
 
 use crate::global::Global;
 use crate::symbols::{self, Kind};

@@ -1,17 +1,20 @@
 //! Futexes, which C++ and Rust use directly.
 //!
-//! Those who wait on a word are a set like that of a condition variable. The kernel compares the word and puts the thread into its queue as one
-//! step with respect to wake-ups of that word, since it holds a lock. Here a thread joins the set, and then looks at the word:
+//! Those who wait on a word are a set like that of a condition variable. The kernel compares the word and puts the
+//! thread into its queue as one step with respect to wake-ups of that word, since it holds a lock. Here a thread
+//! joins the set, and then looks at the word:
 //!
 //! - a wake-up that comes after it has joined finds it there;
-//! - a wake-up that came before it has joined happens before its look, and so does what was stored before that wake-up: the look sees the store.
+//! - a wake-up that came before it has joined happens before its look, and so does what was stored before that
+//!   wake-up: the look sees the store.
 //!
-//! So a store and then a wake-up are never lost, and the other order, or no wake-up at all, is. The look is a relaxed load of the thread's own: what it has
-//! seen there, its next load of the word cannot be without. A thread first looks without joining, so that a loop around a call
-//! that finds another value (`EAGAIN`) only reads, and is seen to wait.
+//! So a store and then a wake-up are never lost, and the other order, or no wake-up at all, is. The look is a
+//! relaxed load of the thread's own: what it has seen there, its next load of the word cannot be without. A thread
+//! first looks without joining, so that a loop around a call that finds another value (`EAGAIN`) only reads, and is
+//! seen to wait.
 //!
-//! The kernel has a full barrier before it compares: eventcounts, the C++ library's among them, rely on it, since whoever changes the word looks at a count of
-//! those who wait first.
+//! The kernel has a full barrier before it compares: eventcounts, the C++ library's among them, rely on it, since
+//! whoever changes the word looks at a count of those who wait first.
 
 use super::cond::{dequeue, leave};
 use super::semaphore::fail;
@@ -31,8 +34,8 @@ const ANY_BIT: u32 = u32::MAX;
 /// An argument of `FUTEX_WAKE` that means all.
 const ALL: usize = i32::MAX as usize;
 
-/// One of the steps of a call. The thread's registers and stack are the same at all of them, but it is not going around in a loop: the number tells
-/// them apart.
+/// One of the steps of a call. The thread's registers and stack are the same at all of them, but it is not going
+/// around in a loop: the number tells them apart.
 pub fn step<T>(number: usize, act: impl FnOnce() -> T) -> T {
     let registers = global::caller_registers();
     let mut here = registers;
@@ -96,8 +99,8 @@ pub fn wake(word: usize, most: usize) -> usize {
     (0..most).take_while(next).count()
 }
 
-/// Those who wait are to wait on another word. What they would wait for there is not followed: they are woken, as may happen to whoever waits on a
-/// futex at any time.
+/// Those who wait are to wait on another word. What they would wait for there is not followed: they are woken, as
+/// may happen to whoever waits on a futex at any time.
 fn requeue(word: usize, operation: c_int, expected: u32) -> Result<c_long, c_int> {
     not_followed("FUTEX_REQUEUE wakes those whom it would move");
     if operation == libc::FUTEX_CMP_REQUEUE && look(word) != expected {
