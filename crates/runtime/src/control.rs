@@ -753,6 +753,7 @@ pub fn events(from: u32, see: &mut See<'_>) -> u32 {
 
 /// This memory goes away: what happened there must not be looked at again.
 pub fn forget(address: usize, length: usize) {
+    explore::settle_writes();
     let range = address as u64..(address + length) as u64;
     if global::kind() == mode::HARDWARE {
         view::forget(range.clone());

@@ -21,12 +21,12 @@
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
-use crate::{campaign, control, debugger, fibers, hooks, modules, results, shared, stall, sys, unseen};
+use crate::{campaign, control, debugger, fibers, heap, hooks, modules, results, shared, stall, sys, unseen};
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of};
 use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
+    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, Size, ThreadId, Trace, Value, VectorClock,
 };
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -89,6 +89,7 @@ pub fn clock(thread: ThreadId) -> &'static VectorClock {
 
 /// The running thread asks for an operation; answers when the exploration has decided.
 pub fn ask(op: Op) -> Reply {
+    settle_writes();
     let me = fibers::me();
     if me.deadline.is_some() {
         unsupported("a wait for a thread's end with a timeout is not explored");
@@ -139,6 +140,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         // All starts over, and what this execution reads may be nonsense.
         ending::finish(Verdict::Redundant);
     }
+    settle_writes();
     let me = fibers::me();
     me.pc = pc;
     me.sp = global::caller_sp();
@@ -158,13 +160,58 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
 
 /// The running thread makes a plain write.
 #[inline]
-pub fn wrote(address: usize) {
+pub fn wrote(address: usize, size: usize) {
     if is_on() || stall::is_on() {
         let me = fibers::me();
         // What it keeps on its stack is looked at itself.
-        if !(me.stack.0..me.stack.1).contains(&address) {
-            me.writes += 1;
+        if (me.stack.0..me.stack.1).contains(&address) {
+            return;
         }
+        // Where there is memory for certain: elsewhere the program itself shall crash.
+        let there = heap::has(address) || modules::is_executable(address & !7, 8);
+        if is_on() && (address & 7) + size <= 8 && there && me.written.note(address & !7) {
+            return;
+        }
+        me.writes += 1;
+    }
+}
+
+/// Words that a thread was about to write since its last operation, and what they held. A thread that stores what is there already has written nothing: nobody can tell, since
+/// other accesses there are either ordered or events of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    words: [(usize, u64); 16],
+    count: u8,
+}
+
+impl Written {
+    /// Says whether there was room for it.
+    fn note(&mut self, at: usize) -> bool {
+        let known = self.words[..usize::from(self.count)].iter().any(|(word, _)| *word == at);
+        if !known {
+            let Some(place) = self.words.get_mut(usize::from(self.count)) else { return false };
+            *place = (at, word(at));
+            self.count += 1;
+        }
+        true
+    }
+
+    /// Has any of them changed? They are forgotten.
+    fn take_changed(&mut self) -> bool {
+        let count = usize::from(std::mem::take(&mut self.count));
+        self.words[..count].iter().any(|(at, before)| word(*at) != *before)
+    }
+}
+
+fn word(at: usize) -> u64 {
+    control::memory(Location::new(at as u64, Size::B8)).0 as u64
+}
+
+/// What the running thread has written since it was last asked counts from here on.
+pub fn settle_writes() {
+    if is_on() {
+        let me = fibers::me();
+        me.writes += u64::from(me.written.take_changed());
     }
 }
 

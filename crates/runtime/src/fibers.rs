@@ -54,6 +54,8 @@ pub struct Fiber {
     pub registers: [usize; 6],
     /// How many plain writes outside of its stack it has made.
     pub writes: u64,
+    /// Under exploration: what it may have written since its last operation.
+    pub written: explore::Written,
     /// Under exploration: what the call at hand has asked for so far, as a number.
     pub asks: u32,
     /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how often in a row.
@@ -207,6 +209,7 @@ impl Fibers {
         fiber.registers = [0; 6];
         fiber.writes = 0;
         fiber.asks = 0;
+        fiber.written = explore::Written::default();
         fiber.failed = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();

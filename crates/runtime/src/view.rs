@@ -206,7 +206,7 @@ fn one(at: Location, write: bool) {
     }
     if !needed {
         if write {
-            explore::wrote(at.address as usize);
+            explore::wrote(at.address as usize, at.size.bytes() as usize);
         }
         return;
     }

@@ -77,7 +77,7 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         give_way(pc);
     }
     if kind.write {
-        explore::wrote(address);
+        explore::wrote(address, SIZE);
     }
     let touched = if fits::<SIZE>(address) {
         shadow::check(address, SIZE, kind, pc)
@@ -111,7 +111,7 @@ fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
         super::at_work(|| explore::impatient(address, size, kind.write, pc));
     }
     if kind.write {
-        explore::wrote(address);
+        explore::wrote(address, size);
     }
     let touched = shadow::range(address, size, kind, pc);
     if event {
@@ -148,7 +148,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             exact::access(address, length, kind, pc);
             if kind.write {
                 unseen::announced(address, length);
-                explore::wrote(address);
+                explore::wrote(address, length);
             }
             if shadow::range(address, length, kind, pc) {
                 shared::touched(address, length);
@@ -160,7 +160,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 look_around();
             }
             if kind.write {
-                explore::wrote(address);
+                explore::wrote(address, length);
             }
             exact::access(address, length, kind, pc);
             if shadow::range(address, length, kind, pc) && kind.write {
