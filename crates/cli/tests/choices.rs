@@ -155,6 +155,14 @@ fn weak_compare_exchanges_fail_for_no_reason() {
     let loops = run("check", "loop.c", &beside("static atomic_int x;", add, add, ""), &[]);
     passes(&loops);
     assert_eq!(loops.json()["executions"], strong.json()["executions"]);
+    // The same if what is tried again stores what is there already, in memory that others see later.
+    let shared = "struct node { struct node *next; }; static _Atomic(struct node *) head;";
+    let push = "struct node *n = malloc(sizeof *n), *old = atomic_load(&head);\n\
+         do n->next = old; while (!atomic_compare_exchange_weak(&head, &old, n));";
+    let strong = run("check", "push.c", &beside(shared, push, push, "").replace("_weak", "_strong"), &[]);
+    let pushes = run("check", "push.c", &beside(shared, push, push, ""), &[]);
+    passes(&pushes);
+    assert_eq!(pushes.json()["executions"], strong.json()["executions"]);
 }
 
 const POINT: &str = "pthread_testcancel(); atomic_store(&x, 1);";
