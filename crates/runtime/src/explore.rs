@@ -28,7 +28,7 @@ use fencepost_explore::graph::{
 use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, Size, ThreadId, Trace, Value, VectorClock,
+    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
 };
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
