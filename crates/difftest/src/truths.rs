@@ -74,7 +74,8 @@ pub struct Said {
 
 fn outcomes(results: &Results) -> Outcomes {
     // An execution that was cut short has printed nothing; what cut it short is a finding, or a limit.
-    let lines = results.outputs.keys().filter(|text| !text.is_empty()).map(|text| text.trim_end().to_owned());
+    // Two threads may print before one of them ends the process: it is the last line that counts, for whoever comes last can end it.
+    let lines = results.outputs.keys().filter_map(|text| text.lines().last()).map(|line| line.trim_end().to_owned());
     let mut outcomes: Outcomes = lines.collect();
     outcomes.extend(results.found.iter().map(|found| format!("!{}", found.report.kind)));
     outcomes
