@@ -74,11 +74,20 @@ pub struct Said {
 
 fn outcomes(results: &Results) -> Outcomes {
     // An execution that was cut short has printed nothing; what cut it short is a finding, or a limit.
-    // Two threads may print before one of them ends the process: it is the last line that counts, for whoever comes last can end it.
-    let lines = results.outputs.keys().filter_map(|text| text.lines().last()).map(|line| line.trim_end().to_owned());
-    let mut outcomes: Outcomes = lines.collect();
+    let mut outcomes: Outcomes = results.outputs.keys().filter_map(|text| line_of_end(text)).collect();
     outcomes.extend(results.found.iter().map(|found| format!("!{}", found.report.kind)));
     outcomes
+}
+
+/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the status says who it was.
+fn line_of_end(text: &str) -> Option<String> {
+    let last = text.lines().last()?;
+    let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);
+    let line = match who {
+        Some(who) => text.lines().find(|line| line.starts_with(who))?,
+        None => last,
+    };
+    Some(line.trim_end().to_owned())
 }
 
 impl Subject<'_> {
@@ -86,6 +95,7 @@ impl Subject<'_> {
         let mut campaign = Campaign::new(&self.unit.executable, &self.unit.runtime, self.model, executions);
         campaign.arguments = vec![self.number.to_string()];
         campaign.request.keep_outputs = true;
+        campaign.request.status_is_finding = false;
         campaign.request.max_steps = STEPS;
         campaign.timeout = TIMEOUT;
         campaign.checked = false;

@@ -45,8 +45,8 @@ struct State {
     runs: u64,
     /// How often when somebody last looked whether it still does.
     seen: u64,
-    /// How the execution at hand ended, if the program ended it.
-    verdict: Option<Verdict>,
+    /// How threads have ended the process in the execution at hand: each may be the one that does.
+    verdicts: Vec<(ThreadId, Verdict)>,
     /// The graph of the execution at hand, if somebody wants it.
     steps: Vec<GraphStep>,
     trace: Option<Trace>,
@@ -233,7 +233,7 @@ pub fn run(request: &Request) {
         incomplete: None,
         runs: 0,
         seen: 0,
-        verdict: None,
+        verdicts: Vec::new(),
         steps: Vec::new(),
         trace: None,
         cut_off: 0,
@@ -455,11 +455,21 @@ fn locked<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
+/// How a thread, or any, has ended the process. What is said of that is said of this thread.
+fn take_verdict(by: Option<ThreadId>) -> Option<Verdict> {
+    let verdicts = &mut state().verdicts;
+    let place = verdicts.iter().position(|(thread, _)| by.is_none_or(|by| by == *thread))?;
+    let (thread, verdict) = verdicts.swap_remove(place);
+    fibers::stand_for(thread);
+    Some(verdict)
+}
+
 /// Runs one execution graph again.
 fn replay(request: &Request, steps: &[GraphStep]) {
     match replay_steps(Program { abandoned: false }, request.model, steps) {
         Ok((trace, _)) => {
-            let verdict = match (state().verdict.take(), &trace.outcome) {
+            let by = steps.last().filter(|step| step.end.is_some()).map(|step| ThreadId(step.thread));
+            let verdict = match (take_verdict(by), &trace.outcome) {
                 (Some(verdict), _) => verdict,
                 (None, Outcome::Deadlock { blocked }) => Verdict::Deadlock(blocked.clone()),
                 (None, Outcome::Livelock { spinning }) => Verdict::Livelock(spinning.clone()),
@@ -505,7 +515,7 @@ impl fencepost_engine::Threads for Program {
     fn start(&mut self) -> u32 {
         self.abandoned = false;
         let state = state();
-        state.verdict = None;
+        state.verdicts.clear();
         if state.open {
             results::drop_output();
         }
@@ -544,7 +554,7 @@ impl fencepost_engine::Threads for Program {
             Verdict::Crash { .. } => Op::Fail(Failure::Crash),
             _ => Op::Fail(Failure::Abort),
         };
-        state().verdict = Some(verdict);
+        state().verdicts.push((thread, verdict));
         op
     }
 
@@ -725,8 +735,8 @@ impl Visitor<Program> for Report {
 
     fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        let verdict =
-            state().verdict.take().unwrap_or_else(|| ending::internal("a process that ended without a reason"));
+        let verdict = take_verdict(Some(end.thread));
+        let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         self.report(&verdict, || steps_to_end(graph, end.thread, others))
     }
 

@@ -414,6 +414,7 @@ pub fn switch_to(thread: ThreadId) {
 pub fn go_home() -> ! {
     let all = all();
     let mut nowhere = 0;
+    all.list[all.current].calls.leave();
     let (home, base) = (all.home, all.list[0].base);
     // SAFETY: the campaign stands in `enter`, on a stack that no thread uses.
     unsafe {
@@ -454,6 +455,15 @@ pub fn visit(thread: ThreadId) {
 /// Does the campaign visit a thread, which runs now?
 pub fn is_visiting() -> bool {
     all().visiting
+}
+
+/// From the campaign: this thread, which has ended the process, counts as the one that ran last.
+pub fn stand_for(thread: ThreadId) {
+    let all = all();
+    if all.current != thread.index() {
+        all.current = thread.index();
+        all.list[all.current].calls.enter();
+    }
 }
 
 /// From a thread: back to the campaign, until it is visited again.

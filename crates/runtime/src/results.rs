@@ -429,10 +429,13 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     // What was abandoned has not printed all that it would have.
     if request.keep_outputs && *verdict != Verdict::Redundant {
-        let text = match outputs {
+        let mut text = match outputs {
             Some((stdout, _)) => stdout,
             None => read_output(0),
         };
+        if let Verdict::Exit(status @ 1..) = verdict {
+            text.push_str(&format!("exit status {status}\n"));
+        }
         let fingerprint = hash(("output", &text));
         if header.table.met(fingerprint, execution) == Some(true) {
             log(&Record::Output { fingerprint, execution, text, choices: control::choices() });

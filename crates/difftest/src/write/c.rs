@@ -485,8 +485,8 @@ impl Writer<'_> {
             Stmt::End { how } => {
                 let values = packed(registers(self.program, t));
                 match how {
-                    Ending::Exit => format!("emit('0' + {t}, {values}, 0, 0, 0, 0, 0, 0);\nexit(0);\n"),
-                    Ending::QuickExit => format!("emit('0' + {t}, {values}, 0, 0, 0, 0, 0, 0);\n_exit(0);\n"),
+                    Ending::Exit => format!("emit('0' + {t}, {values}, 0, 0, 0, 0, 0, 0);\nexit('0' + {t});\n"),
+                    Ending::QuickExit => format!("emit('0' + {t}, {values}, 0, 0, 0, 0, 0, 0);\n_exit('0' + {t});\n"),
                     Ending::Thread => format!("pthread_exit((void *)({values}));\n"),
                 }
             }
