@@ -1,6 +1,8 @@
-//! Time per execution of exhaustive exploration of native programs, those of tests/programs. GenMC's interpreter takes 15 to 90 µs.
+//! Time per execution of exhaustive exploration of native programs, those of tests/programs. GenMC's interpreter
+//! takes 15 to 90 µs.
 //!
-//! Processor time on one core, without what starting the program and its first execution take. The time of blocked executions is counted in.
+//! Processor time on one core, without what starting the program and its first execution take. The time of blocked
+//! executions is counted in.
 
 use crate::native::{children_seconds, verdict};
 use fencepost_mailbox::Answers;

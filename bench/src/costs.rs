@@ -1,7 +1,8 @@
-//! What one operation costs: atomic operations and plain accesses, beside gcc's ThreadSanitizer; and very long executions.
+//! What one operation costs: atomic operations and plain accesses, beside gcc's ThreadSanitizer; and very long
+//! executions.
 //!
-//! A cost is the difference between a run with many operations and one with few, so that starting and ending cost nothing, in
-//! processor time of the whole process.
+//! A cost is the difference between a run with many operations and one with few, so that starting and ending cost
+//! nothing, in processor time of the whole process.
 
 use crate::native::{children_seconds, compile, stay_on_one_core};
 use fencepost_mailbox::Pruning;
@@ -136,8 +137,8 @@ struct Alone {
     megabytes: f64,
 }
 
-/// Measures one execution in a process of its own, whose only child is the program: the system tells no more than the peak of all
-/// children.
+/// Measures one execution in a process of its own, whose only child is the program: the system tells no more than the
+/// peak of all children.
 fn alone(program: &Path, kind: &str, pruning: Pruning, rounds: u64) -> Alone {
     let window = pruning.window().unwrap_or(0).to_string();
     let output = Command::new(std::env::current_exe().expect("the command's own name"))

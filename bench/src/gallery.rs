@@ -1,8 +1,9 @@
 //! The gallery: how often one execution shows each bug, beside C11Tester, and whether the correct twins are left alone.
 //!
-//! Everything is run by the command itself with its default flags. C11Tester's rates are those to beat, for the same algorithm with the same bug
-//! (Luo and Demsky, ASPLOS 2021; for the seqlock the text of section 7.1 has 28.8 %, and the higher figure of 32 % is taken). The harnesses are ours:
-//! their numbers of threads, accesses and yields differ from C11Tester's and were chosen with these rates in view, so that the comparison is rough.
+//! Everything is run by the command itself with its default flags. C11Tester's rates are those to beat, for the same
+//! algorithm with the same bug (Luo and Demsky, ASPLOS 2021; for the seqlock the text of section 7.1 has 28.8 %, and
+//! the higher figure of 32 % is taken). The harnesses are ours: their numbers of threads, accesses and yields differ
+//! from C11Tester's and were chosen with these rates in view, so that the comparison is rough.
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};

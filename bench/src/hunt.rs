@@ -1,7 +1,8 @@
-//! Violations of sequential consistency: the tables of Relaxer (table 1) and Orion (II, IV, V) for the programs of examples/hunt.
+//! Violations of sequential consistency: the tables of Relaxer (table 1) and Orion (II, IV, V) for the programs of
+//! examples/hunt.
 //!
-//! The hunts are those of the command, which is run and whose JSON is read; the graphs of the papers are made here from executions that the native host
-//! runs. Where the papers wait in seconds, these wait in steps.
+//! The hunts are those of the command, which is run and whose JSON is read; the graphs of the papers are made here
+//! from executions that the native host runs. Where the papers wait in seconds, these wait in steps.
 
 use fencepost_mailbox::{Answers, Frame, Record};
 use fencepost_native::embedded::{NAME, runtime_directory};

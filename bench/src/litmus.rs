@@ -1,7 +1,7 @@
 //! Litmus tests per second: parsing, exploring, collecting the states, as `fencepost litmus` does on one core.
 //!
-//! herd7 took 11 to 20 ms of CPU time a test in the median, and 43 ms on average for the generated family under RC11 (measured on
-//! the machine that the corpus was made on).
+//! herd7 took 11 to 20 ms of CPU time a test in the median, and 43 ms on average for the generated family under RC11
+//! (measured on the machine that the corpus was made on).
 
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor};

@@ -1,8 +1,9 @@
-//! Native programs: executions per second of small tests, and the slowdown of programs that compute, beside gcc's ThreadSanitizer.
+//! Native programs: executions per second of small tests, and the slowdown of programs that compute, beside gcc's
+//! ThreadSanitizer.
 //!
-//! Both run the same executables, compiled here by `gcc -O1 -fsanitize=thread`, each with its own library behind the calls, in turns and on
-//! one core. An execution of ThreadSanitizer is a run of the process: it has no other. Times are processor time, so that what else
-//! runs on the machine matters less.
+//! Both run the same executables, compiled here by `gcc -O1 -fsanitize=thread`, each with its own library behind the
+//! calls, in turns and on one core. An execution of ThreadSanitizer is a run of the process: it has no other. Times
+//! are processor time, so that what else runs on the machine matters less.
 
 use fencepost_mailbox::Restart;
 use fencepost_native::embedded::{NAME, runtime_directory};

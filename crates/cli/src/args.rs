@@ -111,18 +111,19 @@ pub struct CampaignArgs {
     /// Do not stop at the first finding
     #[arg(long)]
     pub keep_going: bool,
-    /// Hold what the program observes (fencepost.h) against a specification: atomic (any outcome that it does not have when
-    /// each operation takes effect at once is a spec-violation)
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (any outcome that it does not
+    /// have when each operation takes effect at once is a spec-violation)
     #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
     pub spec: Option<Spec>,
-    /// Where the report (run.json), findings and their executions are written; those of an earlier run there are removed
+    /// Where the report (run.json), findings and their executions are written; those of an earlier run there are
+    /// removed
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     pub out: PathBuf,
     /// Give an execution of a native program up after so long [default: 10s]; a litmus test is ended by --max-steps
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     pub timeout: Option<Duration>,
-    /// What volatile accesses of a native program are under c11: relaxed (atomics), acqrel (acquire and release atomics),
-    /// plain [default: relaxed]
+    /// What volatile accesses of a native program are under c11: relaxed (atomics), acqrel (acquire and release
+    /// atomics), plain [default: relaxed]
     #[arg(long, value_name = "WHAT", value_parser = volatile)]
     pub volatile: Option<Volatile>,
     /// Findings in a native program that are not to be reported: a file of rules as ThreadSanitizer's (race:PATTERN,
@@ -147,14 +148,15 @@ impl CampaignArgs {
 /// How choices are drawn.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SamplingArgs {
-    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with priorities that
-    /// change at a few points), pos (operations with priorities)
+    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with
+    /// priorities that change at a few points), pos (operations with priorities)
     #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy")]
     pub strategy: Scheduler,
     /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
     #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]
     pub depth: Option<u32>,
-    /// Prefer what is old in so many of 100 choices: loads read old stores, stores stay in their buffers [default: it varies]
+    /// Prefer what is old in so many of 100 choices: loads read old stores, stores stay in their buffers [default: it
+    /// varies]
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Strategy")]
     pub stale: Option<u32>,
 }

@@ -1,10 +1,10 @@
-//! Everything that a litmus test can do under a model: by the axioms where there are any, otherwise, or if asked for, by
-//! trying every choice of the machine.
+//! Everything that a litmus test can do under a model: by the axioms where there are any, otherwise, or if asked for,
+//! by trying every choice of the machine.
 //!
-//! The result does not depend on the number of workers. Without findings that is the nature of the exploration: the same
-//! graphs, whoever looks at them. What comes *first*, however, only one worker can tell. So a short look by one
-//! worker comes before the work of many (most tests end there), and if many find something, one looks again: until the first
-//! finding if that is the end, otherwise until it has met everything that they found.
+//! The result does not depend on the number of workers. Without findings that is the nature of the exploration: the
+//! same graphs, whoever looks at them. What comes *first*, however, only one worker can tell. So a short look by one
+//! worker comes before the work of many (most tests end there), and if many find something, one looks again: until
+//! the first finding if that is the end, otherwise until it has met everything that they found.
 
 use crate::limits::{Budget, LITMUS_LIMITS};
 use crate::subject::Subject;

@@ -1,7 +1,7 @@
 //! The line that says how far the work is, while it goes on.
 //!
-//! It stands on the last line of the terminal that stderr is, and is gone when the work is done. Files and pipes never get it, nor does a
-//! terminal on which JSON is about to appear.
+//! It stands on the last line of the terminal that stderr is, and is gone when the work is done. Files and pipes
+//! never get it, nor does a terminal on which JSON is about to appear.
 
 use crate::limits::Budget;
 use crate::screen::Screen;

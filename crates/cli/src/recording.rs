@@ -52,7 +52,8 @@ pub struct Native {
     /// What was forgotten of long executions.
     #[serde(default)]
     pub prune: Pruning,
-    /// Of an execution with more answers than are kept: its number in the campaign whose strategy the plan names. It has no trace.
+    /// Of an execution with more answers than are kept: its number in the campaign whose strategy the plan names. It
+    /// has no trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<u64>,
 }
@@ -154,8 +155,8 @@ impl Recording {
     }
 }
 
-/// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only files of the names and the form that
-/// Fencepost writes.
+/// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only
+/// files of the names and the form that Fencepost writes.
 pub fn clear(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {

@@ -1,10 +1,12 @@
 //! Findings that the user does not want to hear of: a file as ThreadSanitizer reads it.
 //!
-//! One rule a line, `kind:pattern`. A pattern is looked for in the functions, files and modules of every frame of a finding's stacks, and in
-//! the name of its variable; `*` stands for anything, `^` and `$` for the beginning and the end.
+//! One rule a line, `kind:pattern`. A pattern is looked for in the functions, files and modules of every frame of a
+//! finding's stacks, and in the name of its variable; `*` stands for anything, `^` and `$` for the beginning and the
+//! end.
 //!
-//! Where nothing else is said, the file is the one that `TSAN_OPTIONS` names: those who use ThreadSanitizer have it there. The other options of that
-//! variable are about ThreadSanitizer's own reports and its process, and mean nothing here.
+//! Where nothing else is said, the file is the one that `TSAN_OPTIONS` names: those who use ThreadSanitizer have it
+//! there. The other options of that variable are about ThreadSanitizer's own reports and its process, and mean
+//! nothing here.
 
 use crate::error::Error;
 use fencepost_trace::{Finding, FindingKind, Label};
@@ -45,7 +47,8 @@ pub type Frame = (Label, String);
 const VARIABLE: &str = "TSAN_OPTIONS";
 
 impl Suppressions {
-    /// The rules of the file that the user names, or of the one that ThreadSanitizer would read for this program; none if there is no such file.
+    /// The rules of the file that the user names, or of the one that ThreadSanitizer would read for this program;
+    /// none if there is no such file.
     pub fn find(named: Option<&Path>, program: &Path) -> Result<Suppressions, Error> {
         if let Some(path) = named {
             return Suppressions::read(path);
@@ -128,8 +131,8 @@ impl Rule {
     }
 }
 
-/// The last value of an option in ThreadSanitizer's list: `name=value`, with spaces, commas or colons between them, and quotes around values that
-/// have some.
+/// The last value of an option in ThreadSanitizer's list: `name=value`, with spaces, commas or colons between them,
+/// and quotes around values that have some.
 fn option(list: &str, name: &str) -> Option<String> {
     const BETWEEN: [char; 6] = [' ', ',', ':', '\n', '\t', '\r'];
     let mut found = None;

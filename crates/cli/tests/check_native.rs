@@ -1,4 +1,5 @@
-//! `fencepost check` on native programs: plain accesses under hardware models, waits with a timeout, limits, several cores.
+//! `fencepost check` on native programs: plain accesses under hardware models, waits with a timeout, limits, several
+//! cores.
 
 mod common;
 
@@ -85,7 +86,8 @@ fn plain_message_passing_is_stale_under_pso_alone() {
     fails(&check(&program, &["--model", "c11"]), "data-race");
 }
 
-/// The finding of an exploration with plain events is found again, and a pass is not claimed for another model's finding.
+/// The finding of an exploration with plain events is found again, and a pass is not claimed for another model's
+/// finding.
 #[test]
 fn a_finding_among_plain_accesses_replays() {
     let directory = tempfile::tempdir().expect("a directory");

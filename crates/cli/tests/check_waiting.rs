@@ -1,6 +1,7 @@
 //! `fencepost check` on programs that wait: on futexes, in C++'s and Rust's standard libraries, and in loops.
 //!
-//! The programs in `programs/waiting` say in their first lines how they are compiled, what is right to say of them, and why.
+//! The programs in `programs/waiting` say in their first lines how they are compiled, what is right to say of them,
+//! and why.
 
 mod common;
 
@@ -61,7 +62,8 @@ fn said(run: &Run) -> String {
     }
 }
 
-/// Checks all programs that end like this. What passes is also tested: what is right in every execution is so in random ones.
+/// Checks all programs that end like this. What passes is also tested: what is right in every execution is so in
+/// random ones.
 fn check_all(ending: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut wrong = Vec::new();

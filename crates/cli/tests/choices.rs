@@ -1,5 +1,5 @@
-//! What else can happen beside scheduling and memory: timeouts, sleeps, cancellation, failures for no reason, files, threads before `main`; and the
-//! limits of a run.
+//! What else can happen beside scheduling and memory: timeouts, sleeps, cancellation, failures for no reason, files,
+//! threads before `main`; and the limits of a run.
 
 mod common;
 
@@ -94,7 +94,8 @@ fn timed(wait: &str) -> String {
     beside(TIMED, tell, &main, "assert(seen);")
 }
 
-/// A timeout fires before the other thread has done anything, and the clock says so too: the first assertion never fails, the second does.
+/// A timeout fires before the other thread has done anything, and the clock says so too: the first assertion never
+/// fails, the second does.
 #[test]
 fn timeouts_fire_early_and_clocks_agree() {
     let run = run("test", "timeout.c", &timed("in(0, 10000000)"), &["--keep-going"]);
@@ -110,8 +111,8 @@ fn long_timeouts_are_a_safety_net() {
     passes(&run("test", "long.c", &timed("in(60, 0)"), &["--executions", "2000"]));
 }
 
-/// Looking at a clock takes next to no time, so that a deadline of ten seconds is not missed while another thread works. A loop that waits for nothing
-/// but the clock ends all the same.
+/// Looking at a clock takes next to no time, so that a deadline of ten seconds is not missed while another thread
+/// works. A loop that waits for nothing but the clock ends all the same.
 #[test]
 fn looking_at_a_clock_is_not_waiting() {
     let now = "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }";
@@ -133,7 +134,8 @@ fn looking_at_a_clock_is_not_waiting() {
     passes(&run("test", "clock.c", &mutual, &["--executions", "20"]));
 }
 
-/// A weak compare-exchange that is not in a loop may fail although nobody else is there; in a loop that is tried again and nothing else.
+/// A weak compare-exchange that is not in a loop may fail although nobody else is there; in a loop that is tried
+/// again and nothing else.
 #[test]
 fn weak_compare_exchanges_fail_for_no_reason() {
     let weak = "int e = 0, ok = atomic_compare_exchange_weak(&x, &e, 1);";
@@ -206,8 +208,8 @@ fn attempts_to_join_have_both_answers() {
     }
 }
 
-/// What one thread writes to a pipe before or after another is not explored, and said with the place; files that only one thread uses, or that are handed
-/// over, are no reason.
+/// What one thread writes to a pipe before or after another is not explored, and said with the place; files that only
+/// one thread uses, or that are handed over, are no reason.
 #[test]
 fn files_of_several_threads_are_not_explored() {
     let pipes = "static int ends[2];";
@@ -231,7 +233,8 @@ fn signals_to_other_threads_are_not_explored() {
     is_incomplete(&run("check", "signal.c", &program, &[]), "pthread_kill");
 }
 
-/// A variable that only code without instrumentation writes: the exploration cannot know its order, and does not claim a proof. Where threads are ordered, it can.
+/// A variable that only code without instrumentation writes: the exploration cannot know its order, and does not
+/// claim a proof. Where threads are ordered, it can.
 #[test]
 fn writes_without_instrumentation_are_noticed() {
     let hidden = "static int n; __attribute__((no_sanitize_thread, noinline)) static void count(void) { n++; }";

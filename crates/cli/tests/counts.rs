@@ -1,6 +1,7 @@
 //! `fencepost check` on native programs: exactly as many executions as there are execution graphs, and every bug.
 //!
-//! The numbers are GenMC's (see tests/programs/README.md). They are the same under sc, tso and c11 unless they stand here three times.
+//! The numbers are GenMC's (see tests/programs/README.md). They are the same under sc, tso and c11 unless they stand
+//! here three times.
 
 mod common;
 
@@ -70,7 +71,8 @@ fn under_c11_too() {
     counts(2);
 }
 
-/// The largest one, with fences of all kinds. GenMC's number under tso takes weaker fences for full ones, so that it is no yardstick.
+/// The largest one, with fences of all kinds. GenMC's number under tso takes weaker fences for full ones, so that it
+/// is no yardstick.
 #[test]
 fn the_work_stealing_deque_too() {
     for (model, expected) in [("sc", 37201), ("c11", 42268)] {

@@ -1,4 +1,5 @@
-//! The programs of `examples/gallery`: every bug is found, as what the program's comment says, and no correct twin gives a finding.
+//! The programs of `examples/gallery`: every bug is found, as what the program's comment says, and no correct twin
+//! gives a finding.
 
 mod common;
 
@@ -58,8 +59,8 @@ fn the_table_is_complete() {
     assert_eq!(there, GALLERY.map(|(program, _)| program));
 }
 
-/// Each is found in more than 1 of 100 executions (`fencepost-bench gallery`): missed in 1,000 with a probability below 10^-4, and the seed
-/// is always the same.
+/// Each is found in more than 1 of 100 executions (`fencepost-bench gallery`): missed in 1,000 with a probability
+/// below 10^-4, and the seed is always the same.
 #[test]
 fn every_bug_is_found_within_1000_executions() {
     for (program, kinds) in GALLERY {

@@ -1,4 +1,5 @@
-//! `fencepost replay --gdb`: gdb stops where the finding shows, in the program's own frame. Without gdb the test says so and passes; CI installs it.
+//! `fencepost replay --gdb`: gdb stops where the finding shows, in the program's own frame. Without gdb the test says
+//! so and passes; CI installs it.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! `fencepost hunt` on the programs of the papers that it comes from (examples/hunt): cycles are named by the statement numbers of the papers, which
-//! stand in the sources as comments.
+//! `fencepost hunt` on the programs of the papers that it comes from (examples/hunt): cycles are named by the
+//! statement numbers of the papers, which stand in the sources as comments.
 
 mod common;
 
@@ -179,7 +179,8 @@ fn a_specification_tells_what_is_harmful() {
     assert_eq!(fenced.report["verdict"], "pass");
 }
 
-/// Of several violations in one failing execution the one is named whose ordering is enough: the other ones need full fences.
+/// Of several violations in one failing execution the one is named whose ordering is enough: the other ones need full
+/// fences.
 #[test]
 fn the_weakest_ordering_that_is_enough_is_named() {
     let out = tempfile::tempdir().expect("a directory");
@@ -233,8 +234,8 @@ fn every_method_exposes_store_buffering() {
     }
 }
 
-/// A sample of the corpus: where a model has states that sequential consistency does not have, a violation is harmful, and only there; and what the
-/// solver finds an order for comes about whenever that order is followed.
+/// A sample of the corpus: where a model has states that sequential consistency does not have, a violation is
+/// harmful, and only there; and what the solver finds an order for comes about whenever that order is followed.
 #[test]
 fn litmus_tests_are_judged_as_the_corpus_says() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/classic.jsonl");

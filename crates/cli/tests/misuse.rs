@@ -59,7 +59,8 @@ fn both(source: &str, models: &[&str], see: impl Fn(&str, &Output)) {
 
 const ALL: [&str; 3] = ["c11", "sc", "tso"];
 
-/// Who gives back what it does not hold, and what becomes of a lock that is held: no other thread is needed, so that every execution shows it.
+/// Who gives back what it does not hold, and what becomes of a lock that is held: no other thread is needed, so that
+/// every execution shows it.
 #[test]
 fn locks_are_given_back_by_who_holds_them() {
     let table = [
@@ -103,7 +104,8 @@ fn locks_are_given_back_by_who_holds_them() {
     }
 }
 
-/// The end of an object must be ordered behind every use of it. Under c11, and wherever `check` looks, one execution is enough to see that nothing orders them.
+/// The end of an object must be ordered behind every use of it. Under c11, and wherever `check` looks, one execution
+/// is enough to see that nothing orders them.
 #[test]
 fn objects_are_destroyed_when_nobody_can_use_them() {
     let table = [
@@ -143,7 +145,8 @@ fn objects_are_destroyed_when_nobody_can_use_them() {
     assert_eq!(threads, [0, 1]);
 }
 
-/// The waiting thread would never be woken again: whichever comes first, main or the thread, one of the messages is due.
+/// The waiting thread would never be woken again: whichever comes first, main or the thread, one of the messages is
+/// due.
 #[test]
 fn condition_variables_stay_while_threads_wait() {
     let source = program(
@@ -162,8 +165,8 @@ fn condition_variables_stay_while_threads_wait() {
     });
 }
 
-/// What POSIX allows: objects that are never initialised by a call, memory that becomes another object, the last user who destroys, kinds of mutexes that tell of misuse
-/// by themselves.
+/// What POSIX allows: objects that are never initialised by a call, memory that becomes another object, the last user
+/// who destroys, kinds of mutexes that tell of misuse by themselves.
 #[test]
 fn proper_use_is_no_misuse() {
     let counted = "struct counted { pthread_mutex_t m; int references; } *k;\n\

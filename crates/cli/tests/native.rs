@@ -49,8 +49,8 @@ fn statuses(directory: &TempDir, program: &str, model: &str) -> BTreeSet<u64> {
     findings(&run).iter().map(number).collect()
 }
 
-/// Four outcomes where stores are buffered, three where they are not. Over 2,000 random executions each outcome has a chance of more
-/// than one in a hundred: one is missed once in 10^8.
+/// Four outcomes where stores are buffered, three where they are not. Over 2,000 random executions each outcome has a
+/// chance of more than one in a hundred: one is missed once in 10^8.
 #[test]
 fn store_buffering_with_plain_ints_shows_what_each_model_permits() {
     let directory = with(&["store_buffering.c"]);
@@ -122,7 +122,8 @@ fn rust_programs_run_too() {
     assert_eq!(findings(&checked)[0]["kind"], "panic");
 }
 
-/// What the standard library does to its own counters and streams neither hides a race nor makes one. In every execution the reader gets the block without order.
+/// What the standard library does to its own counters and streams neither hides a race nor makes one. In every
+/// execution the reader gets the block without order.
 #[test]
 fn races_of_rust_programs_are_not_hidden_by_the_standard_library() {
     let directory = with(&["published.rs"]);
@@ -164,7 +165,8 @@ fn a_finding_replays_as_it_was_a_hundred_times() {
     assert!(fencepost(directory.path(), &["replay", &file]).refused().contains("has changed"));
 }
 
-/// The same seed gives the same findings and counts, however many workers there are and however the program is put back.
+/// The same seed gives the same findings and counts, however many workers there are and however the program is put
+/// back.
 #[test]
 fn neither_workers_nor_the_way_of_restarting_change_anything() {
     let directory = with(&["store_buffering.c"]);

@@ -26,7 +26,8 @@ fn names(list: &[&str]) -> BTreeSet<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What a run leaves in `--out` is its own: nothing of an earlier run that looks like it, and everything that somebody else put there.
+/// What a run leaves in `--out` is its own: nothing of an earlier run that looks like it, and everything that
+/// somebody else put there.
 #[test]
 fn findings_of_an_earlier_run_do_not_stay() {
     let directory = with(&["store_buffering.c", "waits.c"]);

@@ -1,4 +1,5 @@
-//! `fencepost check` against what other model checkers say of the same programs (see tests/peers/README.md): the same number of executions, and every bug.
+//! `fencepost check` against what other model checkers say of the same programs (see tests/peers/README.md): the same
+//! number of executions, and every bug.
 //!
 //! By default only programs with few executions; `FENCEPOST_FULL_PEERS=1` takes all.
 

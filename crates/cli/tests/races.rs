@@ -45,7 +45,8 @@ fn titles(finding: &Json) -> Vec<&str> {
     stacks.iter().map(|stack| stack["title"].as_str().expect("a title")).collect()
 }
 
-/// The library reads and writes memory for the program: ThreadSanitizer sees that, and so must we. What pipes and sockets order is ordered.
+/// The library reads and writes memory for the program: ThreadSanitizer sees that, and so must we. What pipes and
+/// sockets order is ordered.
 #[test]
 fn what_the_library_does_for_the_program_is_the_programs_doing() {
     let directory = with("arguments.c");
@@ -83,8 +84,8 @@ fn memory_that_is_used_again_keeps_no_order_of_its_old_use() {
     assert_eq!((&text["kind"], &text["count"]), (&"data-race".into(), &20.into()), "{found:?}");
 }
 
-/// Both accesses with all their calls, where their threads and the memory come from, and why nothing orders them; from `test` and from
-/// `check`, by fork and in place.
+/// Both accesses with all their calls, where their threads and the memory come from, and why nothing orders them;
+/// from `test` and from `check`, by fork and in place.
 #[test]
 fn a_race_comes_with_everything_around_it() {
     let directory = with("message.c");
@@ -309,7 +310,8 @@ fn the_suppressions_of_thread_sanitizer_are_found() {
     assert!(run("suppressions=nowhere", &[]).refused().contains("nowhere"));
 }
 
-/// Whatever the compiler makes of a call: gcc expands those with constants after it has instrumented the code, if it is let.
+/// Whatever the compiler makes of a call: gcc expands those with constants after it has instrumented the code, if it
+/// is let.
 #[test]
 fn what_functions_of_libc_do_to_memory_is_seen() {
     let directory = with("library.c");
@@ -359,7 +361,8 @@ fn members_and_elements_are_named_everywhere() {
     }
 }
 
-/// Where a variable on a stack is, the debug information says relative to its function's frame: gcc by the beginning of the frame, clang and rustc by a register.
+/// Where a variable on a stack is, the debug information says relative to its function's frame: gcc by the beginning
+/// of the frame, clang and rustc by a register.
 #[test]
 fn variables_on_stacks_are_named() {
     let directory = with("locals.c");
@@ -637,7 +640,8 @@ fn reported(run: &Output) -> Lines {
     pairs.collect()
 }
 
-/// `check` reports exactly the pairs of statements that race in some execution that the model permits, and `test` nothing else.
+/// `check` reports exactly the pairs of statements that race in some execution that the model permits, and `test`
+/// nothing else.
 #[test]
 fn races_of_random_programs_are_those_of_the_model() {
     const PROGRAMS: usize = 60;

@@ -71,7 +71,8 @@ fn an_outcome_that_no_order_of_operations_has_is_a_violation() {
 #[test]
 fn a_correct_object_has_only_outcomes_of_atomic_operations() {
     let place = place();
-    // Both producers and both consumers in any order: 4! schedules; empty, 1 or 2 for each consumer, but not twice the same item: 7 outcomes.
+    // Both producers and both consumers in any order: 4! schedules; empty, 1 or 2 for each consumer, but not twice
+    // the same item: 7 outcomes.
     let expected = [
         ("snapshot.c", Some((3, 3))),
         ("gallery/ms_queue.c", Some((7, 24))),

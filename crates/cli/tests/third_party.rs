@@ -1,6 +1,8 @@
-//! Concurrent libraries that nobody here wrote, as Debian packages them: used as documented and, for some, against the documentation.
+//! Concurrent libraries that nobody here wrote, as Debian packages them: used as documented and, for some, against
+//! the documentation.
 //!
-//! What is expected of each is written down with the reason for it. A library that is not installed is left out with a note.
+//! What is expected of each is written down with the reason for it. A library that is not installed is left out with
+//! a note.
 
 mod common;
 
@@ -118,10 +120,11 @@ fn boost_stack_is_right_without_reuse() {
     ["c11", "tso", "pso"].into_iter().for_each(|model| program.test(model).none());
 }
 
-/// The races are boost's own. `pop` reads `next` of the top node before its compare-and-swap, `allocate` that of the first free node:
-/// plain reads, while another thread may have taken the node and write its `next`, plainly too (`link_nodes_atomic`, `deallocate`).
-/// The tag makes the compare-and-swap fail then, so that the value is not used: undefined behaviour by the standard, and harmless
-/// where reads do not tear. Nothing is lost, and on the hardware models, which know no undefined behaviour, there is no finding.
+/// The races are boost's own. `pop` reads `next` of the top node before its compare-and-swap, `allocate` that of the
+/// first free node: plain reads, while another thread may have taken the node and write its `next`, plainly too
+/// (`link_nodes_atomic`, `deallocate`). The tag makes the compare-and-swap fail then, so that the value is not used:
+/// undefined behaviour by the standard, and harmless where reads do not tear. Nothing is lost, and on the hardware
+/// models, which know no undefined behaviour, there is no finding.
 #[test]
 fn boost_stack_has_races_of_its_own_when_nodes_are_reused() {
     for flags in [&[][..], &["-DFIXED"]] {
@@ -142,11 +145,12 @@ fn boost_stack_with_unsynchronized_push_is_wrong() {
     }
 }
 
-/// The races are boost's own, as in the stack: `deallocate` writes `next` plainly, and another thread may be reading it. In a few executions
-/// in 2,000 under c11 an element is lost as well. `push` reads `tail_`, then `next` of that node, then `tail_` again, all acquiring; where
-/// the node has been freed meanwhile, `next` is null again, written by the plain store, with which an acquiring load does not synchronise. So
-/// the second look at `tail_` may be as old as the first, and the compare-and-swap appends the new node to a free one. A release
-/// store in `deallocate` forbids it, and so do sc, tso and pso: there is no finding under them.
+/// The races are boost's own, as in the stack: `deallocate` writes `next` plainly, and another thread may be reading
+/// it. In a few executions in 2,000 under c11 an element is lost as well. `push` reads `tail_`, then `next` of that
+/// node, then `tail_` again, all acquiring; where the node has been freed meanwhile, `next` is null again, written by
+/// the plain store, with which an acquiring load does not synchronise. So the second look at `tail_` may be as old as
+/// the first, and the compare-and-swap appends the new node to a free one. A release store in `deallocate` forbids
+/// it, and so do sc, tso and pso: there is no finding under them.
 #[test]
 fn boost_queue_has_races_of_its_own() {
     for flags in [&[][..], &["-DFIXED"]] {
@@ -204,16 +208,16 @@ fn tbb_hash_map_without_accessor_is_wrong() {
     assert!(races.contains(&["tbb_hash_map.cpp", "tbb_hash_map.cpp"].map(str::to_owned)), "{races:?}");
 }
 
-/// Tasks are handed from thread to thread by code in the library, which is not instrumented: under c11 that order is not known, and races
-/// would be reported that are none. Under sc the order does not matter.
+/// Tasks are handed from thread to thread by code in the library, which is not instrumented: under c11 that order is
+/// not known, and races would be reported that are none. Under sc the order does not matter.
 #[test]
 fn tbb_algorithms_are_right_under_sc() {
     let Some(program) = Program::new("tbb_parallel.cpp", &["-ltbb"], TBB) else { return };
     program.test("sc").none();
 }
 
-/// The atomics of liburcu are inline assembly, which the instrumentation does not see: whatever they order looks like a race. What must
-/// hold is that this is said, with the file and the line.
+/// The atomics of liburcu are inline assembly, which the instrumentation does not see: whatever they order looks like
+/// a race. What must hold is that this is said, with the file and the line.
 #[test]
 fn liburcu_queue_hides_its_atomics() {
     let Some(program) = Program::new("urcu_queue.c", &["-lurcu-common"], URCU) else { return };
@@ -233,8 +237,9 @@ fn liburcu_grace_periods_are_right_under_sc() {
     program.test("sc").none();
 }
 
-/// Concurrency Kit reads and writes its indices in inline assembly, with plain `mov`: neither the instrumentation nor a look for locked
-/// instructions finds them, and the slots that they order look like races. ThreadSanitizer reports the same one.
+/// Concurrency Kit reads and writes its indices in inline assembly, with plain `mov`: neither the instrumentation nor
+/// a look for locked instructions finds them, and the slots that they order look like races. ThreadSanitizer reports
+/// the same one.
 #[test]
 fn concurrency_kit_hides_its_accesses() {
     let Some(program) = Program::new("ck_ring.c", &[], CK) else { return };

@@ -1,5 +1,6 @@
-//! Stores that no instruction of the program's makes, and that count all the same: what a compare-exchange expected, what functions of libc write as results,
-//! the contents of fresh memory, and a volatile store with nothing behind it.
+//! Stores that no instruction of the program's makes, and that count all the same: what a compare-exchange expected,
+//! what functions of libc write as results, the contents of fresh memory, and a volatile store with nothing behind
+//! it.
 
 mod common;
 
@@ -71,7 +72,8 @@ fn what_was_expected_is_read_and_written() {
     passes(&two("atomic_int head; int e;", exchange, "assert(e != 77);"));
 }
 
-/// The loop fails once and then succeeds: what it expects has changed in between, so that it does not wait; and that it has is visible afterwards.
+/// The loop fails once and then succeeds: what it expects has changed in between, so that it does not wait; and that
+/// it has is visible afterwards.
 #[test]
 fn a_loop_that_changes_what_it_expects_does_not_wait() {
     let push = "struct node *p = p0; p->next = atomic_load(&head); while (!atomic_compare_exchange_strong(&head, &p->next, p)); ";
@@ -109,7 +111,8 @@ fn what_was_found_waits_in_a_store_buffer() {
     }
 }
 
-/// Memory that is handed on without synchronisation is not known to be what its allocation made it: a race, as in ThreadSanitizer, also where it is large.
+/// Memory that is handed on without synchronisation is not known to be what its allocation made it: a race, as in
+/// ThreadSanitizer, also where it is large.
 #[test]
 fn an_allocation_is_a_write() {
     for make in ["calloc(1, 8)", "malloc(8)", "calloc(1, 20000)", "malloc(2 << 20)", "realloc(malloc(4), 16)"] {
@@ -209,7 +212,8 @@ fn a_thread_may_look_at_its_own_name() {
     }
 }
 
-/// So many that their numbers no longer fit into what is kept of each access, and each with a heap: what is ordered is ordered, and what races, races.
+/// So many that their numbers no longer fit into what is kept of each access, and each with a heap: what is ordered
+/// is ordered, and what races, races.
 #[test]
 fn threads_by_the_thousand_are_told_apart() {
     let program = |end: &str| {

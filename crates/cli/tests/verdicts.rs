@@ -8,7 +8,8 @@
 //! // fencepost check: fail assertion | incomplete
 //! ```
 //!
-//! with a verdict, the kinds that must be among the findings, and how many executions there are at the most. Each program runs once for each line.
+//! with a verdict, the kinds that must be among the findings, and how many executions there are at the most. Each
+//! program runs once for each line.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! What cannot be compared, or is known to be wrong, in one place: the fixed programs of the tests leave it out. When something
-//! here is repaired, take its line away; the tests then hold it.
+//! What cannot be compared, or is known to be wrong, in one place: the fixed programs of the tests leave it out. When
+//! something here is repaired, take its line away; the tests then hold it.
 
 use crate::program::{Feature, Language};
 use crate::scripts::Part;

@@ -79,7 +79,8 @@ fn outcomes(results: &Results) -> Outcomes {
     outcomes
 }
 
-/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the status says who it was.
+/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the
+/// status says who it was.
 fn line_of_end(text: &str) -> Option<String> {
     let last = text.lines().last()?;
     let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);

@@ -61,8 +61,8 @@ pub fn effect(access: &Access, value: Value, variant: u32, sets: &mut WaitSets) 
     }
 }
 
-/// What the thread is told of an RMW: the old value. Of a set of waiting threads that is nothing it could use: who wakes others learns
-/// how many waited, and who leaves whether it had been woken.
+/// What the thread is told of an RMW: the old value. Of a set of waiting threads that is nothing it could use: who
+/// wakes others learns how many waited, and who leaves whether it had been woken.
 fn reply_of(update: Update, value: Value, sets: &WaitSets) -> Reply {
     match update {
         Update::WakeOne | Update::WakeAll => Reply { value: Value(sets.waiting(value) as u128), success: true },

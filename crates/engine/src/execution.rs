@@ -2,8 +2,8 @@
 //!
 //! The execution is a state machine that never calls the program. Whoever owns the program asks it what to do
 //! ([`Execution::advance`]) and does it: resume this thread with that reply, and hand over what it asks for next
-//! ([`Execution::submit`]). So the same engine runs programs whose threads it resumes one by one ([`run`](crate::run)), and
-//! programs that call it from their own stacks.
+//! ([`Execution::submit`]). So the same engine runs programs whose threads it resumes one by one
+//! ([`run`](crate::run)), and programs that call it from their own stacks.
 
 use crate::effect::{Effect, effect, variants};
 use crate::lowering::{Lowering, Stage};
@@ -22,8 +22,8 @@ use fencepost_trace::{
 pub enum Next {
     /// Resume this thread with this reply, and submit what it asks for.
     Resume(ThreadId, Reply),
-    /// Let time pass until the first of the threads that wait for a time ([`Execution::awaits_time`]) may go on, and submit
-    /// something else for it.
+    /// Let time pass until the first of the threads that wait for a time ([`Execution::awaits_time`]) may go on, and
+    /// submit something else for it.
     TimePasses,
     /// Nothing: the execution is over.
     End(Outcome),
@@ -79,7 +79,8 @@ struct Record {
 /// Of how many events it is known where they were, whatever is kept of them.
 const MOST_ORIGINS: usize = 1 << 14;
 
-/// Answers are kept up to this number if nothing else is: an execution with more of them is named by its strategy's seed.
+/// Answers are kept up to this number if nothing else is: an execution with more of them is named by its strategy's
+/// seed.
 const MOST_CHOICES: usize = 1 << 17;
 
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
@@ -151,9 +152,9 @@ impl<M: Machine> Execution<M> {
         Execution { looks_for_races: false, ..self }
     }
 
-    /// Says, before it begins, whether everything is kept for the trace, and races are looked for. If not, the execution can be as long as
-    /// it likes: of its events only those are kept that its owner has not seen ([`forget_before`](Self::forget_before)), and
-    /// of its answers the first hundred thousand or so.
+    /// Says, before it begins, whether everything is kept for the trace, and races are looked for. If not, the
+    /// execution can be as long as it likes: of its events only those are kept that its owner has not seen
+    /// ([`forget_before`](Self::forget_before)), and of its answers the first hundred thousand or so.
     pub fn set_recording(&mut self, recording: bool) {
         self.recording = recording;
     }
@@ -615,8 +616,8 @@ impl<M: Machine> Execution<M> {
         if blocked.is_empty() { Outcome::Finished } else { Outcome::Deadlock { blocked } }
     }
 
-    /// Decides what `at` holds in the end, where the model leaves it open: the choice is made as for a load that everything
-    /// happens before. To be called after the end of an execution that finished.
+    /// Decides what `at` holds in the end, where the model leaves it open: the choice is made as for a load that
+    /// everything happens before. To be called after the end of an execution that finished.
     pub fn settle_memory(
         &mut self,
         at: Location,
@@ -668,8 +669,8 @@ impl<M: Machine> Execution<M> {
         self.sources.last().map_or(Value::ZERO, |source| source.value)
     }
 
-    /// The program has written `value` to a known location behind the engine's back: `thread` did, in code that submits nothing. It counts as an
-    /// acquiring and releasing exchange, and is performed at once, without a choice.
+    /// The program has written `value` to a known location behind the engine's back: `thread` did, in code that
+    /// submits nothing. It counts as an acquiring and releasing exchange, and is performed at once, without a choice.
     pub fn intrude(&mut self, thread: ThreadId, at: Location, value: Value) {
         self.sources.clear();
         self.machine.sources(thread, Read { at, order: LoadOrder::Acquire, exclusive: true }, &mut self.sources);
@@ -677,8 +678,8 @@ impl<M: Machine> Execution<M> {
         self.perform(thread, &Step::Rmw { at, order: RmwOrder::AcqRel, written: value }, newest);
     }
 
-    /// `thread` has read the newest value of a known location in code that submits nothing, at or before the program point `label`: performed at once,
-    /// without a choice.
+    /// `thread` has read the newest value of a known location in code that submits nothing, at or before the program
+    /// point `label`: performed at once, without a choice.
     pub fn look(&mut self, thread: ThreadId, at: Location, order: LoadOrder, label: u32) {
         self.threads[thread.index()].label = label;
         self.sources.clear();
@@ -692,7 +693,8 @@ impl<M: Machine> Execution<M> {
         self.machine.retire(at);
     }
 
-    /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at once, without a choice.
+    /// `thread` has made a plain store to a known location at the program point `label` and goes on: performed at
+    /// once, without a choice.
     pub fn overwrite(&mut self, thread: ThreadId, at: Location, value: Value, label: u32) {
         self.threads[thread.index()].label = label;
         self.perform(thread, &Step::Store { at, order: StoreOrder::Plain, value }, None);
@@ -704,7 +706,8 @@ impl<M: Machine> Execution<M> {
         self.events as usize
     }
 
-    /// How many events changed what can be read: stores, also when they leave a buffer, and read-modify-writes that wrote another value than they read.
+    /// How many events changed what can be read: stores, also when they leave a buffer, and read-modify-writes that
+    /// wrote another value than they read.
     #[inline]
     pub fn change_count(&self) -> u64 {
         self.changes

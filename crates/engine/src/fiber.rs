@@ -1,8 +1,8 @@
 //! Programs written as Rust closures: each thread a fiber.
 //!
-//! This is how the engine is tested with real control flow, and what a library for Rust tests stands on: a thread is a
-//! coroutine with a stack of its own, which runs until it asks for an operation and is resumed with the reply. All of them
-//! run on one kernel thread, switched in user space.
+//! This is how the engine is tested with real control flow, and what a library for Rust tests stands on: a thread is
+//! a coroutine with a stack of its own, which runs until it asks for an operation and is resumed with the reply. All
+//! of them run on one kernel thread, switched in user space.
 //!
 //! ```
 //! use fencepost_engine::{Execution, Fibers, Follow, run};

@@ -253,9 +253,10 @@ impl Lowering {
         })
     }
 
-    /// Arrivals are counted for ever in the lower half of the barrier's state, whose upper half names its initialisation; the n-th generation is complete at
-    /// n times `parties`. Each generation has a location of its own, written once, when it is complete: so those who wait have one write to
-    /// read from, and later arrivals are none of their business.
+    /// Arrivals are counted for ever in the lower half of the barrier's state, whose upper half names its
+    /// initialisation; the n-th generation is complete at n times `parties`. Each generation has a location of its
+    /// own, written once, when it is complete: so those who wait have one write to read from, and later arrivals are
+    /// none of their business.
     fn barrier_stage(&self, barrier: u64, parties: u32) -> Stage {
         if self.step == 0 {
             let at = Location::hidden(Hidden::Barrier, barrier);
@@ -277,8 +278,8 @@ impl Lowering {
         })
     }
 
-    /// Replaces the value by what `next` makes of it, if it makes something of it: a load, then a compare-exchange that is
-    /// tried again with what it saw.
+    /// Replaces the value by what `next` makes of it, if it makes something of it: a load, then a compare-exchange
+    /// that is tried again with what it saw.
     fn attempt_step(&self, at: Location, next: impl Fn(Value) -> Option<Value>) -> Stage {
         if self.step == 0 {
             return Stage::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any });

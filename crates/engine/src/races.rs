@@ -1,8 +1,8 @@
 //! The race detector: plain accesses that nothing orders.
 //!
-//! It keeps every access of the execution, and compares a new one with those to the same bytes: two race if they conflict, one of
-//! them is plain, and the earlier one is not in the happens-before clock of the later. So it names exactly the pairs that the
-//! definition does; locations that are only accessed atomically cost nothing.
+//! It keeps every access of the execution, and compares a new one with those to the same bytes: two race if they
+//! conflict, one of them is plain, and the earlier one is not in the happens-before clock of the later. So it names
+//! exactly the pairs that the definition does; locations that are only accessed atomically cost nothing.
 
 use fencepost_trace::{EventId, Location, ThreadId, VectorClock};
 use rustc_hash::FxHashMap;

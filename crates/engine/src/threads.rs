@@ -11,9 +11,9 @@ use fencepost_trace::{Label, Location, Op, Reply, ThreadId, Value};
 /// 2. [`resume`](Threads::resume) with [`Reply::NONE`] runs a thread from its beginning to its first operation.
 ///    Every later call answers the operation that the thread asked for last, and runs it to the next.
 /// 3. After [`Op::Spawn`] the reply's value is the new thread's number: from then on it may be resumed.
-/// 4. After [`Op::Exit`], [`Op::Fail`] and [`Op::Quit`] a thread is not resumed again. An execution may be left at any
-///    point: the next call is then `start`. Exploration resumes other threads after a failure or the end of the process: what they
-///    do then counts as done before.
+/// 4. After [`Op::Exit`], [`Op::Fail`] and [`Op::Quit`] a thread is not resumed again. An execution may be left at
+///    any point: the next call is then `start`. Exploration resumes other threads after a failure or the end of the
+///    process: what they do then counts as done before.
 ///
 /// A program must be deterministic: what a thread asks for next depends only on the replies that it got,
 /// on those of its creator before it was created, and on plain memory that is not accessed through `Op`s
@@ -28,7 +28,8 @@ pub trait Threads {
     /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
 
-    /// The locations whose final values matter. Where a model leaves the order of the last stores open, it is decided for these.
+    /// The locations whose final values matter. Where a model leaves the order of the last stores open, it is decided
+    /// for these.
     fn observed(&self) -> &[Location] {
         &[]
     }
@@ -39,7 +40,8 @@ pub trait Threads {
     /// That program point, for people.
     fn describe(&self, label: u32) -> Label;
 
-    /// Does the program want to know what happens before what its threads do? Then [`set_clock`](Threads::set_clock) tells.
+    /// Does the program want to know what happens before what its threads do? Then [`set_clock`](Threads::set_clock)
+    /// tells.
     fn wants_clocks(&self) -> bool {
         false
     }

@@ -4,10 +4,11 @@
 //! tree of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of
 //! which loses a final state:
 //!
-//! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with everything.
-//! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all executions that go on
-//!   with one actor have been tried, it need not be tried again next to another actor until something happens
-//!   that it does not commute with.
+//! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with
+//!   everything.
+//! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all
+//!   executions that go on with one actor have been tried, it need not be tried again next to another actor until
+//!   something happens that it does not commute with.
 
 use crate::execute::{Executed, executed};
 use crate::graph::Flow;
@@ -146,11 +147,11 @@ enum Branch {
 /// The tree of all choices of a machine, as a strategy: the path from its root to the leaf at hand. Before each
 /// execution [`restart`](Tree::restart), after it [`advance`](Tree::advance).
 ///
-/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that comes
-/// back to the same yield so many times, and has written nothing but hidden locations (locks) in between, waits there until
-/// somebody else has written. That loses no outcome of a loop that has no other end: what its next round could read, the one
-/// before could have read as well, and the execution in which it did is in the tree, too. If only such threads are left,
-/// nothing will ever change: see [`livelock`](Tree::livelock).
+/// A loop that waits has no end here, unless such loops are [recognised](Tree::with_waiting): then a thread that
+/// comes back to the same yield so many times, and has written nothing but hidden locations (locks) in between, waits
+/// there until somebody else has written. That loses no outcome of a loop that has no other end: what its next round
+/// could read, the one before could have read as well, and the execution in which it did is in the tree, too. If only
+/// such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
 pub struct Tree {
     model: Model,
     sleep_sets: bool,

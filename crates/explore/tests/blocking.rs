@@ -70,8 +70,8 @@ fn unlock(thread: &Fiber<'_>, mutex: u64) {
     thread.sync(Sync::Unlock { mutex });
 }
 
-/// `lock(a); order = 10 * order + id; lock(b); unlock(a); unlock(b)`: the order in which `a` is taken is all that can differ, so that there are as many
-/// executions as permutations. Nobody waits for anything that does not come.
+/// `lock(a); order = 10 * order + id; lock(b); unlock(a); unlock(b)`: the order in which `a` is taken is all that can
+/// differ, so that there are as many executions as permutations. Nobody waits for anything that does not come.
 #[test]
 fn every_order_of_taking_a_lock_hand_over_hand_is_explored_once() {
     for (threads, permutations) in [(3, 6), (4, 24), (5, 120)] {
@@ -96,9 +96,10 @@ fn every_order_of_taking_a_lock_hand_over_hand_is_explored_once() {
     }
 }
 
-/// A read before a lock that another thread has taken: a write that depends on the critical section of a third revisits it, and takes the wait away.
-/// t3 looks before or after t2, t1 reads before or after t3 if that wrote; and the lock is taken by t1 or t2 first, which is t2 if t1 has seen
-/// what follows from t2: 2 + 2 + 1 executions, of which the last fails.
+/// A read before a lock that another thread has taken: a write that depends on the critical section of a third
+/// revisits it, and takes the wait away. t3 looks before or after t2, t1 reads before or after t3 if that wrote; and
+/// the lock is taken by t1 or t2 first, which is t2 if t1 has seen what follows from t2: 2 + 2 + 1 executions, of
+/// which the last fails.
 #[test]
 fn a_read_before_a_wait_is_revisited() {
     for model in MODELS {
@@ -147,7 +148,8 @@ fn a_deadlock_hides_nothing() {
     }
 }
 
-/// The first thread ends the process if it reads nothing; the store that it might read comes from a thread that runs later.
+/// The first thread ends the process if it reads nothing; the store that it might read comes from a thread that runs
+/// later.
 #[test]
 fn a_process_that_ends_early_hides_nothing() {
     for model in MODELS {
@@ -162,7 +164,8 @@ fn a_process_that_ends_early_hides_nothing() {
     }
 }
 
-/// Two threads end the process, one of them in failure, whichever is first; the one that waits for them does not count as blocked.
+/// Two threads end the process, one of them in failure, whichever is first; the one that waits for them does not
+/// count as blocked.
 #[test]
 fn each_thread_may_be_the_one_that_ends_the_process() {
     for model in MODELS {

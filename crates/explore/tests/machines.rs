@@ -1,5 +1,5 @@
-//! The machines against the corpus: every choice of a machine is tried, and the final states are compared with those that
-//! herd7 allows.
+//! The machines against the corpus: every choice of a machine is tried, and the final states are compared with those
+//! that herd7 allows.
 
 mod common;
 
@@ -71,8 +71,8 @@ fn generated() {
     check_all_choices("generated", &[Model::Sc, Model::Tso, Model::Pso, Model::C11]);
 }
 
-/// Larger tests, at random: nothing that is not allowed is ever seen. Where the oracle has no pslo, pslo is compared with nothing
-/// but its own axioms.
+/// Larger tests, at random: nothing that is not allowed is ever seen. Where the oracle has no pslo, pslo is compared
+/// with nothing but its own axioms.
 #[test]
 fn random_executions_of_larger_tests_stay_inside() {
     let (mut checked, mut wrong) = (0, Vec::new());

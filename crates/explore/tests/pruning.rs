@@ -112,7 +112,8 @@ fn conservative_pruning_changes_nothing() {
             let mut random = Random::new(seed_of(number, i));
             let script = random_script(&mut random, recipe);
             for round in 0..4 {
-                // All threads from the start, which know nothing of each other; and a thread that creates and awaits the others.
+                // All threads from the start, which know nothing of each other; and a thread that creates and awaits
+                // the others.
                 let (all, few) = compare(&mut script.clone(), seed_of(i, round));
                 kept += all;
                 kept_pruned += few;

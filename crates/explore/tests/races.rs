@@ -1,7 +1,8 @@
 //! Races: exactly the pairs of program points that race, by definition, in some consistent execution.
 //!
-//! The definition is `axioms::races`, relations on a finished execution, over every execution graph. Against it stand the exploration's own
-//! search on graphs under construction, and the race detector of the machine with its clocks, over every choice of the machine.
+//! The definition is `axioms::races`, relations on a finished execution, over every execution graph. Against it stand
+//! the exploration's own search on graphs under construction, and the race detector of the machine with its clocks,
+//! over every choice of the machine.
 
 mod common;
 

@@ -25,8 +25,8 @@ fn ending(program: &Script, trace: &Trace) -> Ending {
     (program.read(), locations.map(|at| trace.final_value(at, program.initial(at)).0).collect())
 }
 
-/// The axioms, which look at every byte. Where accesses of different sizes overlap, the machine and exploration synchronise on whole
-/// cells, so that their clocks may know more than the axioms do; nothing else may differ.
+/// The axioms, which look at every byte. Where accesses of different sizes overlap, the machine and exploration
+/// synchronise on whole cells, so that their clocks may know more than the axioms do; nothing else may differ.
 fn check(trace: &Trace, overlapping: bool) -> Result<(), axioms::Violation> {
     if !overlapping {
         return axioms::check(trace);
@@ -96,7 +96,8 @@ impl Visitor<Script> for Check {
             panic!("{}: {violation}\n{:#?}\n{trace:#?}", self.model, program.threads);
         }
         self.executions += 1;
-        // Without the order of execution, which says nothing, a graph is each thread's events and the coherence orders, by event.
+        // Without the order of execution, which says nothing, a graph is each thread's events and the coherence
+        // orders, by event.
         let name = |e: fencepost_trace::EventId| {
             let event = trace.event(e);
             event.map(|ev| (ev.thread, trace.events[..e.index()].iter().filter(|o| o.thread == ev.thread).count()))
@@ -197,8 +198,8 @@ fn machines_reach_everything_on_hardware() {
     assert!(complete > 500, "{complete}");
 }
 
-/// Overlapping accesses: exploration follows its rule (see the documentation of the cells), so that all it meets satisfies the axioms,
-/// which look at every byte.
+/// Overlapping accesses: exploration follows its rule (see the documentation of the cells), so that all it meets
+/// satisfies the axioms, which look at every byte.
 #[test]
 fn overlapping_accesses_are_explored_soundly() {
     let recipe = Recipe { threads: 2, operations: 3, ..MIXED };
@@ -210,8 +211,8 @@ fn overlapping_accesses_are_explored_soundly() {
     }
 }
 
-/// Under C/C++20 the race detector of the machine, that of exploration and the definition agree: on every pair, or, where executions end at the
-/// first race, on whether there is one.
+/// Under C/C++20 the race detector of the machine, that of exploration and the definition agree: on every pair, or,
+/// where executions end at the first race, on whether there is one.
 #[test]
 fn races_are_those_of_the_definition() {
     let mut racy = 0;

@@ -8,9 +8,9 @@
 //! | request | host, before the worker starts | a [`Request`] as JSON |
 //! | log | runtime, append-only | [`Record`]s as JSON, one a line |
 //!
-//! A worker may die at any instruction. A record counts only once [`Header::log_used`] covers it, and the counters are plain
-//! atomic words, so that the host always finds a state that makes sense: at most the last execution is missing, and
-//! [`Header::current`] says which one that is.
+//! A worker may die at any instruction. A record counts only once [`Header::log_used`] covers it, and the counters
+//! are plain atomic words, so that the host always finds a state that makes sense: at most the last execution is
+//! missing, and [`Header::current`] says which one that is.
 
 mod record;
 mod request;
@@ -98,12 +98,13 @@ pub mod state {
     pub const DONE: u32 = 2;
     /// The runtime gave up; the last record says why.
     pub const BROKEN: u32 = 3;
-    /// The execution under way is about to do what a restart in place cannot undo: it and those after it are for children. It does not
-    /// count.
+    /// The execution under way is about to do what a restart in place cannot undo: it and those after it are for
+    /// children. It does not count.
     pub const MOVED: u32 = 4;
     /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
     pub const SPOILT: u32 = 5;
-    /// The execution under way is about to write to a file that executions of other workers write to as well: it does not count, and one worker has to do all.
+    /// The execution under way is about to write to a file that executions of other workers write to as well: it does
+    /// not count, and one worker has to do all.
     pub const ALONE: u32 = 6;
 }
 

@@ -234,7 +234,8 @@ pub struct Beyond {
     pub stack: Option<Stack>,
 }
 
-/// What is said of an execution that ended without a word, by the status that `wait` gives: a name for the table, and a message.
+/// What is said of an execution that ended without a word, by the status that `wait` gives: a name for the table, and
+/// a message.
 pub fn death(status: i32) -> (u64, String) {
     let how = match status & 0x7f {
         0 => format!("status {}", status >> 8 & 0xff),

@@ -43,7 +43,8 @@ pub struct Request {
     /// Findings of these names do not count: they are not logged, and no execution stops for them.
     #[serde(default)]
     pub ignored: Vec<u64>,
-    /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that is run again.
+    /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that
+    /// is run again.
     #[serde(default)]
     pub details: Option<Vec<Spot>>,
     /// The finding at which a debugger is to stop, by its fingerprint.
@@ -127,11 +128,11 @@ pub enum Answers {
         /// Memory whose plain accesses are among them: addresses of eight bytes each, and which of these.
         shared: Vec<(u64, u8)>,
     },
-    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected. `count` is then the
-    /// greatest number of executions.
+    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected.
+    /// `count` is then the greatest number of executions.
     Atomic,
-    /// Every choice of the model's machine, one execution after the other: slow, and simple. `count` is then the greatest number of executions,
-    /// those that were abandoned included.
+    /// Every choice of the model's machine, one execution after the other: slow, and simple. `count` is then the
+    /// greatest number of executions, those that were abandoned included.
     Enumerate {
         /// Leave out executions that differ from others only in the order of steps that commute?
         sleep_sets: bool,
@@ -147,7 +148,8 @@ pub enum Answers {
     Hunt(Hunt),
 }
 
-/// Trials of predicted violations of sequential consistency. The executions are those of the first task, then those of the second, and so on.
+/// Trials of predicted violations of sequential consistency. The executions are those of the first task, then those
+/// of the second, and so on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Hunt {
     /// The seed of the hunt.

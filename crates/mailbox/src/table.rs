@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOTS: usize = 8192;
 
-/// One fingerprint. Writers are the worker and its forked children, never two at once: see [`Exploring::lock`](crate::Exploring::lock).
+/// One fingerprint. Writers are the worker and its forked children, never two at once: see
+/// [`Exploring::lock`](crate::Exploring::lock).
 #[repr(C)]
 pub struct Slot {
     /// The fingerprint; 0 if free.
@@ -24,7 +25,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Counts `fingerprint` for `execution`, once. `Some(true)` if it was never met before, `None` if there is no room for it.
+    /// Counts `fingerprint` for `execution`, once. `Some(true)` if it was never met before, `None` if there is no
+    /// room for it.
     pub fn met(&self, fingerprint: u64, execution: u64) -> Option<bool> {
         let fingerprint = fingerprint.max(1);
         let start = (fingerprint >> 32) as usize % SLOTS;

@@ -75,7 +75,8 @@ impl Flags {
     pub const SC: Flags = Flags(1 << 7);
     /// Not atomic.
     pub const PLAIN: Flags = Flags(1 << 8);
-    /// A read of a value that its guard does not let through. With [`FENCE`](Flags::FENCE): a wait, see [`Graph::wait`].
+    /// A read of a value that its guard does not let through. With [`FENCE`](Flags::FENCE): a wait, see
+    /// [`Graph::wait`].
     pub const BLOCKED: Flags = Flags(1 << 9);
     /// One half of a store to part of a cell: tied together as an RMW is, but no barrier.
     pub const WEAVES: Flags = Flags(1 << 10);
@@ -481,8 +482,9 @@ impl Graph {
         self.update_clocks(read);
     }
 
-    /// Turns a read, which is the last event of its thread, into a *wait*: an event that accesses nothing and orders nothing, which says that its thread
-    /// has come to its guarded access here and will not read anything up to `until`. The access itself comes later.
+    /// Turns a read, which is the last event of its thread, into a *wait*: an event that accesses nothing and orders
+    /// nothing, which says that its thread has come to its guarded access here and will not read anything up to
+    /// `until`. The access itself comes later.
     pub fn wait(&mut self, read: Node, until: Node) {
         let data = &mut self.nodes[read.index()];
         let (place, before) = (data.place, data.flags);

@@ -76,18 +76,20 @@ pub trait Machine {
     /// Forgets the execution, keeping allocations.
     fn reset(&mut self);
 
-    /// Says, before an execution, whether nobody will ask for [`coherence`](Machine::coherence). Then what only that needs is not
-    /// kept, so that an execution can be as long as it likes.
+    /// Says, before an execution, whether nobody will ask for [`coherence`](Machine::coherence). Then what only that
+    /// needs is not kept, so that an execution can be as long as it likes.
     fn forget_order(&mut self, forget: bool) {
         let _ = forget;
     }
 
-    /// The memory of this location was given back, and is used for something else from now on: nobody reads what was stored there up to now but the newest.
+    /// The memory of this location was given back, and is used for something else from now on: nobody reads what was
+    /// stored there up to now but the newest.
     fn retire(&mut self, at: Location) {
         let _ = at;
     }
 
-    /// There is a thread of this name now. If another has created it, its first event will be to take over what that one knows.
+    /// There is a thread of this name now. If another has created it, its first event will be to take over what that
+    /// one knows.
     fn begin_thread(&mut self, thread: ThreadId, creator: Option<ThreadId>) {
         let _ = (thread, creator);
     }
@@ -121,8 +123,8 @@ pub trait Machine {
     /// Makes one buffered store visible.
     fn commit(&mut self, commit: Commit);
 
-    /// Is `step` the thread's own affair, so that no other thread can tell when it happens? A store into an unbounded buffer
-    /// is. Enumeration need not branch there.
+    /// Is `step` the thread's own affair, so that no other thread can tell when it happens? A store into an unbounded
+    /// buffer is. Enumeration need not branch there.
     fn is_local(&self, step: &Step) -> bool {
         let _ = step;
         false
@@ -135,8 +137,8 @@ pub trait Machine {
     /// Where the bytes of the read that was performed last came from; empty if from one store.
     fn parts(&self) -> &[Part];
 
-    /// Appends the stores that can be the last to `at`, now that all threads have ended. None or one where the model leaves
-    /// nothing open.
+    /// Appends the stores that can be the last to `at`, now that all threads have ended. None or one where the model
+    /// leaves nothing open.
     fn final_sources(&mut self, at: Location, out: &mut Vec<Source>) {
         let _ = (at, out);
     }

@@ -31,8 +31,8 @@
 //!    created on the way cannot read what was overwritten before its creation, because it starts with an
 //!    acquire load.
 //! 2. *The buffer is that of [`Pso`]*, with that machine's deviations.
-//! 3. *Where nobody asks for the order of all stores* ([`Machine::forget_order`]), the oldest of a history that no thread can read any
-//!    more are given back once there are many. Nothing that is possible changes.
+//! 3. *Where nobody asks for the order of all stores* ([`Machine::forget_order`]), the oldest of a history that no
+//!    thread can read any more are given back once there are many. Nothing that is possible changes.
 //! 4. *A load of bytes that were ever accessed with another extent reads the newest value.* A history is one of whole
 //!    stores; this keeps it so, and it is conservative.
 

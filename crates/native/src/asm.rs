@@ -2,9 +2,9 @@
 //!
 //! Under `-fsanitize=thread` gcc, clang and rustc turn every atomic operation and fence of the language into a call
 //! (`__tsan_atomic32_fetch_add`, `__tsan_atomic_thread_fence`), so that the code of an instrumented function has no
-//! locked instruction and no fence instruction of its own: the tests of this crate check that from `-O0` to `-O3`. One that
-//! is there comes from inline assembly, from an intrinsic such as `_mm_mfence`, or from code that was not instrumented.
-//! Fencepost neither controls nor records it, and must say so.
+//! locked instruction and no fence instruction of its own: the tests of this crate check that from `-O0` to `-O3`.
+//! One that is there comes from inline assembly, from an intrinsic such as `_mm_mfence`, or from code that was not
+//! instrumented. Fencepost neither controls nor records it, and must say so.
 //!
 //! What is scanned is the machine code of the program's own modules, function by function:
 //!
@@ -17,8 +17,9 @@
 //! Code of which nothing is known (no debug information, no call of the interface) is left out too: the compiler's own
 //! start-up code looks like that.
 //!
-//! A plain `mov` is what every access is made of, so that no instruction tells that it came from assembly. It is reported where the statement of its
-//! source line has a `mov` in a string, as libraries of atomics in assembly write it.
+//! A plain `mov` is what every access is made of, so that no instruction tells that it came from assembly. It is
+//! reported where the statement of its source line has a `mov` in a string, as libraries of atomics in assembly write
+//! it.
 //!
 //! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
 
@@ -61,7 +62,8 @@ pub struct HiddenAtomic {
     pub effect: Effect,
     /// How it came to be there.
     pub origin: Origin,
-    /// Where it is: an offset in the module, as in [`crate::symbols`]. The first one if it was inlined into several places.
+    /// Where it is: an offset in the module, as in [`crate::symbols`]. The first one if it was inlined into several
+    /// places.
     pub offset: u64,
     /// How many copies of it the module has.
     pub copies: usize,

@@ -1,7 +1,7 @@
 //! Where the debug information of a module is: in it, or in a file beside it.
 //!
-//! The search follows gdb: by build id under the global debug directory, then by `.gnu_debuglink` next to the module, in
-//! `.debug/`, and under the global directory. What debuginfod has downloaded is used, nothing is downloaded.
+//! The search follows gdb: by build id under the global debug directory, then by `.gnu_debuglink` next to the module,
+//! in `.debug/`, and under the global directory. What debuginfod has downloaded is used, nothing is downloaded.
 
 use crate::image::hex;
 use object::read::elf::ElfFile64;

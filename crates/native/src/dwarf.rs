@@ -1,6 +1,7 @@
 //! The debug information of a file, as entries that can be followed.
 //!
-//! What is owned is the bytes; a reader borrows them for one question. Entries of other units are found by their place in the section.
+//! What is owned is the bytes; a reader borrows them for one question. Entries of other units are found by their
+//! place in the section.
 
 use addr2line::gimli;
 use object::read::elf::ElfFile64;

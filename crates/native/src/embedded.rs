@@ -19,8 +19,8 @@ static HEADERS: [(&str, &str); 2] = [
 /// The name under which programs look for it.
 pub const NAME: &str = crate::compiler::RUNTIME;
 
-/// A directory that holds the runtime as `libtsan.so.2`: the one that `FENCEPOST_RUNTIME` names, or the user's cache, into
-/// which it is unpacked on first use. Programs linked by `fencepost cc` refer to it, so that it stays.
+/// A directory that holds the runtime as `libtsan.so.2`: the one that `FENCEPOST_RUNTIME` names, or the user's cache,
+/// into which it is unpacked on first use. Programs linked by `fencepost cc` refer to it, so that it stays.
 pub fn runtime_directory() -> io::Result<PathBuf> {
     if std::env::var_os("FENCEPOST_RUNTIME").is_some()
         && let Some(path) = find_runtime()
@@ -34,8 +34,8 @@ pub fn runtime_directory() -> io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// Puts the library into `directory`, unless it is there. Another process may be doing the same: the file appears whole or
-/// not at all.
+/// Puts the library into `directory`, unless it is there. Another process may be doing the same: the file appears
+/// whole or not at all.
 fn install(directory: &Path, library: &[u8]) -> io::Result<()> {
     let path = directory.join(NAME);
     if fs::metadata(&path).is_ok_and(|file| file.len() == library.len() as u64)

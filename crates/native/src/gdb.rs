@@ -1,9 +1,9 @@
 //! One execution under gdb, which stops where its finding shows.
 //!
-//! gdb starts the program as the host does: the same environment, arguments and addresses, standard input empty. The runtime calls
-//! `fencepost_found` when the finding is there; from that breakpoint gdb goes up to the first frame that is the program's.
-//! The threads of the program are fibers, which gdb does not see: `fencepost-threads`, a command of gdb's own language, shows
-//! where each of them stands.
+//! gdb starts the program as the host does: the same environment, arguments and addresses, standard input empty. The
+//! runtime calls `fencepost_found` when the finding is there; from that breakpoint gdb goes up to the first frame
+//! that is the program's. The threads of the program are fibers, which gdb does not see: `fencepost-threads`, a
+//! command of gdb's own language, shows where each of them stands.
 
 use crate::host::{Campaign, Library, Mailbox, environment};
 use fencepost_mailbox::{Answers, Request, Restart};
@@ -16,8 +16,8 @@ use std::process::{Command, ExitStatus};
 /// Names another gdb.
 pub const VARIABLE: &str = "FENCEPOST_GDB";
 
-/// Runs the execution that `answers` describe under gdb until the finding of this fingerprint is there, and gives gdb to the user. `options` are more
-/// arguments of gdb's; `headline` is printed where it stops.
+/// Runs the execution that `answers` describe under gdb until the finding of this fingerprint is there, and gives gdb
+/// to the user. `options` are more arguments of gdb's; `headline` is printed where it stops.
 ///
 /// # Errors
 /// gdb cannot be started; [`io::ErrorKind::NotFound`] if there is none.
@@ -45,7 +45,8 @@ pub fn debug(
     let gdb = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "gdb".into());
     let mut command = Command::new(gdb);
     command.arg("-q").arg("-x").arg(script.path()).args(options).arg(&campaign.program);
-    // SAFETY: an interrupt from the keyboard is for gdb, which sets a handler of its own. Between fork and exec one call that is safe there.
+    // SAFETY: an interrupt from the keyboard is for gdb, which sets a handler of its own. Between fork and exec one
+    // call that is safe there.
     unsafe {
         let before = libc::signal(libc::SIGINT, libc::SIG_IGN);
         command.pre_exec(move || {
@@ -61,7 +62,8 @@ pub fn debug(
 /// What gdb is to do.
 fn commands(campaign: &Campaign, environment: &[(&str, OsString)], headline: &str) -> Vec<u8> {
     let mut text = BEGINNING.as_bytes().to_vec();
-    // Not `set environment`: the shell that starts the program would get the runtime, too. And what gdb adds is not the program's.
+    // Not `set environment`: the shell that starts the program would get the runtime, too. And what gdb adds is not
+    // the program's.
     text.extend(b"set exec-wrapper env");
     for name in ["LINES", "COLUMNS"] {
         match std::env::var_os(name) {

@@ -1,8 +1,8 @@
 //! Runs a program under the runtime and collects what it finds.
 //!
-//! The host starts workers: processes of the program, with the runtime in the place of ThreadSanitizer's library. A worker runs thousands of executions by
-//! itself; the two sides share a [mailbox](fencepost_mailbox). If a worker dies, the host knows from there which execution it was in, records it, and starts
-//! another one behind it.
+//! The host starts workers: processes of the program, with the runtime in the place of ThreadSanitizer's library. A
+//! worker runs thousands of executions by itself; the two sides share a [mailbox](fencepost_mailbox). If a worker
+//! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
 use fencepost_mailbox::{
     Activation, Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET,
@@ -143,7 +143,8 @@ pub struct Results {
     pub notes: Vec<String>,
     /// Which reads read from which stores, each with the first execution in which it was seen.
     pub pairs: BTreeMap<Pair, u64>,
-    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads were.
+    /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads
+    /// were.
     pub cut_off: Vec<(u64, bool, Vec<Stack>)>,
     /// Why what was found may not be true.
     pub warnings: Vec<String>,
@@ -155,11 +156,13 @@ pub struct Results {
     pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
     pub beyond: Option<Beyond>,
-    /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by execution.
+    /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by
+    /// execution.
     pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
-    /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions that took, and why there may be others.
+    /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions
+    /// that took, and why there may be others.
     pub collected: Option<Collected>,
     /// How long it took.
     pub seconds: f64,
@@ -219,8 +222,8 @@ const LONGEST_COMPARED: u64 = 2_000_000;
 
 /// Runs the executions and collects what they give.
 ///
-/// Executions that restart in place are checked: a few of them are run again in fresh processes and must give the same traces. If they do not, none is
-/// trusted, and all are run again in child processes, unless the user insists.
+/// Executions that restart in place are checked: a few of them are run again in fresh processes and must give the
+/// same traces. If they do not, none is trusted, and all are run again in child processes, unless the user insists.
 pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
@@ -362,7 +365,8 @@ const ATOMIC_STEPS: u64 = 100_000;
 /// More outcomes than this tell nobody anything, and do not fit a request.
 const MOST_OUTCOMES: usize = 5_000;
 
-/// Collects what the program can observe if each of its operations takes effect at once and memory is sequentially consistent.
+/// Collects what the program can observe if each of its operations takes effect at once and memory is sequentially
+/// consistent.
 pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
     let mut atomic = campaign.clone();
     atomic.request.answers = Answers::Atomic;
@@ -437,7 +441,8 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             && state == state::RUNNING
             && matches!(campaign.request.answers, Answers::Random { .. });
         if lost || matches!(state, state::MOVED | state::SPOILT) {
-            // Executions depend on those before them in their block, and nobody knows which of those in place were right: all of them again.
+            // Executions depend on those before them in their block, and nobody knows which of those in place were
+            // right: all of them again.
             let execution = mailbox.header().current.load(Ordering::Acquire);
             let died = || Beyond { execution, deed: "ended outside of Fencepost's control".to_owned(), stack: None };
             results.beyond = results.beyond.or(mailbox.beyond()).or_else(|| lost.then(died));
@@ -488,7 +493,8 @@ pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static st
         path.push(":");
         path.push(old);
     }
-    // First of all libraries, whatever the order in which the program was linked: what is looked up must be found here before libc.
+    // First of all libraries, whatever the order in which the program was linked: what is looked up must be found
+    // here before libc.
     let mut preload = library.0.path().join("libtsan.so.2").into_os_string();
     if let Some(old) = std::env::var_os("LD_PRELOAD").filter(|p| !p.is_empty()) {
         preload.push(":");
@@ -508,8 +514,8 @@ pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static st
 fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
     let mut command = Command::new(&campaign.program);
     command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
-    // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every time, and no life after
-    // the host's.
+    // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every
+    // time, and no life after the host's.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -595,8 +601,8 @@ impl Seen {
 }
 
 impl Results {
-    /// The worker was killed, by this host because an execution took too long and did not answer, or by somebody else, as the system does when memory is
-    /// short. That says nothing about the program.
+    /// The worker was killed, by this host because an execution took too long and did not answer, or by somebody
+    /// else, as the system does when memory is short. That says nothing about the program.
     fn record_kill(&mut self, execution: u64, timeout: Option<Duration>) {
         self.executions += 1;
         *self.ended.entry(name(End::Timeout)).or_default() += 1;
@@ -728,7 +734,8 @@ impl Mailbox {
     pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = tempfile::NamedTempFile::new()?;
         file.as_file().set_len(FILE_SIZE as u64)?;
-        // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side looks.
+        // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side
+        // looks.
         let mut map = unsafe { MmapMut::map_mut(file.as_file())? };
         let text = serde_json::to_vec(request)?;
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);

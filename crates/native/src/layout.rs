@@ -1,9 +1,10 @@
 //! What lies where inside a variable: members and elements, by the types of the debug information.
 //!
-//! A place is followed down to something that has no parts: `.slots[3].value`. It ends earlier where the type does not tell which part is
-//! meant: in a union, in padding, in a type that is only declared. Nothing is guessed.
+//! A place is followed down to something that has no parts: `.slots[3].value`. It ends earlier where the type does
+//! not tell which part is meant: in a union, in padding, in a type that is only declared. Nothing is guessed.
 //!
-//! What the languages' own libraries wrap around a single value is not shown: an atomic variable is the variable, not its `_M_i`.
+//! What the languages' own libraries wrap around a single value is not shown: an atomic variable is the variable, not
+//! its `_M_i`.
 
 use crate::dwarf::{Die, Reader};
 use addr2line::gimli;

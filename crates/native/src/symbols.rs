@@ -33,8 +33,8 @@ use std::sync::Arc;
 
 /// An offset of code, and what it points at.
 ///
-/// A return address points behind the call: the next instruction may belong to another line, another inlined function or,
-/// after a call that never returns, another function altogether. One byte before it is always inside the call.
+/// A return address points behind the call: the next instruction may belong to another line, another inlined function
+/// or, after a call that never returns, another function altogether. One byte before it is always inside the call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Pc {
     /// The instruction itself: where a signal stopped the program, where a disassembler is.
@@ -105,7 +105,8 @@ pub struct Variable {
     pub offset: u64,
     /// The size of the variable.
     pub size: u64,
-    /// The member or element at the place, as in the source (`.slots[3].value`); empty if that is the variable itself, or not known.
+    /// The member or element at the place, as in the source (`.slots[3].value`); empty if that is the variable
+    /// itself, or not known.
     pub part: String,
     /// How far into that part the place is.
     pub part_offset: u64,
@@ -338,8 +339,8 @@ fn is_rust(name: &str) -> bool {
     name.starts_with("_R") || name.rsplit_once("17h").is_some_and(|(_, text)| is_hash(text))
 }
 
-/// The name of a variable: without the symbol's version, and without the number that gcc gives to the static variables of
-/// functions in C (`count.3`).
+/// The name of a variable: without the symbol's version, and without the number that gcc gives to the static
+/// variables of functions in C (`count.3`).
 fn variable_name(symbol: &str) -> String {
     let name = symbol.split('@').next().unwrap_or(symbol);
     if is_mangled(name) {

@@ -1,5 +1,5 @@
-//! Atomics that the instrumentation cannot see are found; what the compilers make of the languages' own is not taken for
-//! one.
+//! Atomics that the instrumentation cannot see are found; what the compilers make of the languages' own is not taken
+//! for one.
 
 mod support;
 
@@ -75,7 +75,8 @@ fn inline_assembly_is_found_at_every_level() {
     }
 }
 
-/// Accesses in assembly are found by their source: in place, over several lines, and made by a macro. What only orders the compiler, or waits, is none.
+/// Accesses in assembly are found by their source: in place, over several lines, and made by a macro. What only
+/// orders the compiler, or waits, is none.
 #[test]
 fn plain_moves_in_assembly_are_found() {
     let bench = Bench::new();

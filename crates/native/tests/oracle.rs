@@ -1,21 +1,22 @@
-//! Native programs against the litmus oracle: what a compiled program prints under a model are the states that herd7 computed.
+//! Native programs against the litmus oracle: what a compiled program prints under a model are the states that herd7
+//! computed.
 //!
-//! The tests of `tests/oracle` become C programs (their dialect is C already): the locations are globals, the threads are
-//! POSIX threads, and `main` prints the final state after it has joined them. A translation unit holds a hundred tests, of
-//! which the first argument chooses one, so that few compilations are enough. The programs are compiled with
-//! `-fsanitize=thread` as any other and run by the host, under every model that the oracle knows for a test.
+//! The tests of `tests/oracle` become C programs (their dialect is C already): the locations are globals, the threads
+//! are POSIX threads, and `main` prints the final state after it has joined them. A translation unit holds a hundred
+//! tests, of which the first argument chooses one, so that few compilations are enough. The programs are compiled
+//! with `-fsanitize=thread` as any other and run by the host, under every model that the oracle knows for a test.
 //!
 //! - No state outside of the oracle's may ever be printed, and nothing may be found: no race, no crash.
 //! - Where the oracle says that a test races (c11), a data race is found.
-//! - The known shapes of two threads ([`SHAPES`]) show *all* the oracle's states within [`ENOUGH`] executions (under c11 those of
-//!   `machine_at_least`, where it is given). For larger tests how many were met is printed.
+//! - The known shapes of two threads ([`SHAPES`]) show *all* the oracle's states within [`ENOUGH`] executions (under
+//!   c11 those of `machine_at_least`, where it is given). For larger tests how many were met is printed.
 //! - Under the models of hardware the shapes show the same states when they are written with plain `int`s.
-//! - The same shapes in C++ with `std::atomic` and `std::thread`, and in Rust with `AtomicUsize`, show exactly the states of
-//!   the oracle under c11.
+//! - The same shapes in C++ with `std::atomic` and `std::thread`, and in Rust with `AtomicUsize`, show exactly the
+//!   states of the oracle under c11.
 //!
-//! By default that is done for the shapes in `classic` and for a sample of all the rest. `FENCEPOST_FULL_ORACLE=1` takes the
-//! whole corpus, 2,679 tests and 10,950 comparisons, and runs the shapes [`ENOUGH`] times even if all their states were met
-//! earlier. It takes about twenty minutes on two cores; `--nocapture` shows how far it is:
+//! By default that is done for the shapes in `classic` and for a sample of all the rest. `FENCEPOST_FULL_ORACLE=1`
+//! takes the whole corpus, 2,679 tests and 10,950 comparisons, and runs the shapes [`ENOUGH`] times even if all their
+//! states were met earlier. It takes about twenty minutes on two cores; `--nocapture` shows how far it is:
 //!
 //! ```text
 //! FENCEPOST_FULL_ORACLE=1 cargo test -p fencepost-native --test oracle -- --nocapture
@@ -50,11 +51,12 @@ const PER_UNIT: usize = 100;
 /// Of the tests that are not shapes, one of so many is taken unless all are asked for.
 const SAMPLE: usize = 10;
 
-/// The shapes of at most two threads of which all states are demanded: the names up to the first `+` (`hw` in front or not).
+/// The shapes of at most two threads of which all states are demanded: the names up to the first `+` (`hw` in front
+/// or not).
 const SHAPES: &[&str] = &["SB", "MP", "LB", "S", "R", "2", "CoRR", "CoRW1", "CoRW2", "CoWR", "CoWR0", "CoWRW", "CoWW"];
 
-/// Comparisons that are known to fail, with the reason: file, test, model. Each is checked to fail still, so that the list
-/// cannot outlive the fault.
+/// Comparisons that are known to fail, with the reason: file, test, model. Each is checked to fail still, so that the
+/// list cannot outlive the fault.
 const KNOWN_WRONG: &[(&str, &str, Model)] = &[];
 
 /// The values of a final state, in the order of [`Test::vars`].
@@ -340,8 +342,8 @@ impl<'a> Simple<'a> {
     }
 }
 
-/// The test with plain `int`s in the place of relaxed atomics: to hardware the same. Not all tests can be written so: a compiler may keep the value
-/// of a plain location, so that a thread may access each location only once.
+/// The test with plain `int`s in the place of relaxed atomics: to hardware the same. Not all tests can be written so:
+/// a compiler may keep the value of a plain location, so that a thread may access each location only once.
 fn with_plain_ints(test: &Test) -> Option<Test> {
     let mut threads = Vec::new();
     for thread in &test.threads {
@@ -413,9 +415,10 @@ fn cxx_test(number: usize, test: &Test) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// In Rust the threads meet before they begin. To start one takes dozens of operations there, and threads that are chosen at random at each of
-/// them would nearly always have ended before the second one after them exists: with `seq_cst`, IRIW then shows 8 of its
-/// 15 states in 10,000 executions. Which states there can be is not changed by it.
+/// In Rust the threads meet before they begin. To start one takes dozens of operations there, and threads that are
+/// chosen at random at each of them would nearly always have ended before the second one after them exists: with
+/// `seq_cst`, IRIW then shows 8 of its 15 states in 10,000 executions. Which states there can be is not changed by
+/// it.
 fn rust_test(number: usize, test: &Test) -> Result<String, std::fmt::Error> {
     let global = |name: &str| format!("T{number}_{}", name.to_uppercase());
     let ordering = |order: &str| match order {
@@ -825,7 +828,8 @@ fn the_comparison_tells_models_apart() {
     assert_eq!(says(Model::Tso, Model::Pso), (0, 1));
 }
 
-/// The shapes that are written in C++ and Rust too: each relaxed, with release and acquire, and sequentially consistent.
+/// The shapes that are written in C++ and Rust too: each relaxed, with release and acquire, and sequentially
+/// consistent.
 const IN_OTHER_LANGUAGES: &[&str] = &[
     "SB+Wrlx-Rrlx+Wrlx-Rrlx",
     "SB+Wrel-Racq+Wrel-Racq",

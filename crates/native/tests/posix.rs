@@ -56,7 +56,8 @@ fn threads_that_sleep_equally_long_wake_in_any_order() {
     for model in [Model::C11, Model::Tso] {
         let equal = run(&campaign("sleepers.c", &[], model, 200));
         assert_eq!(equal.statuses.len(), 6, "{model}: {:?}", equal.statuses);
-        // The last has the shortest time. Time may pass before the others even begin to sleep, but only in every fourth execution.
+        // The last has the shortest time. Time may pass before the others even begin to sleep, but only in every
+        // fourth execution.
         let unequal = run(&campaign("sleepers.c", &["unequal"], model, 100));
         let usual = unequal.statuses.get(&(2 * 9 + 3)).copied().unwrap_or(0);
         assert!((60..100).contains(&usual), "{model}: {:?}", unequal.statuses);

@@ -1,4 +1,5 @@
-//! Executions that restart in place give what executions in processes of their own give, and where they cannot, the host changes over by itself.
+//! Executions that restart in place give what executions in processes of their own give, and where they cannot, the
+//! host changes over by itself.
 
 #[path = "support/programs.rs"]
 mod programs;

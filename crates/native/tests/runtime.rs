@@ -1,8 +1,9 @@
 //! Programs under the runtime: what they can do, and how they end.
 //!
-//! Each test compiles a program of `tests/programs` with the stock compiler and `-fsanitize=thread`, and runs thousands of executions of it. Seeds
-//! are fixed, so that a test gives the same every time; where it says that something is met, the expected number is a hundred times what is asked for,
-//! so that another generator would meet it too.
+//! Each test compiles a program of `tests/programs` with the stock compiler and `-fsanitize=thread`, and runs
+//! thousands of executions of it. Seeds are fixed, so that a test gives the same every time; where it says that
+//! something is met, the expected number is a hundred times what is asked for, so that another generator would meet
+//! it too.
 
 #[path = "support/programs.rs"]
 mod programs;
@@ -222,7 +223,8 @@ fn misuse_of_the_heap_is_found_under_every_model() {
     }
 }
 
-/// A store may wait in a buffer while the block is handed over and freed, if the model lets it; none that is right is called wrong.
+/// A store may wait in a buffer while the block is handed over and freed, if the model lets it; none that is right is
+/// called wrong.
 #[test]
 fn blocks_that_are_handed_over_properly_are_no_findings() {
     for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
@@ -236,7 +238,8 @@ fn blocks_that_are_handed_over_properly_are_no_findings() {
     }
 }
 
-/// A loop without an operation may be a long computation, and a bounded one ends: neither is called a livelock, and the user hears where it was.
+/// A loop without an operation may be a long computation, and a bounded one ends: neither is called a livelock, and
+/// the user hears where it was.
 #[test]
 fn what_a_limit_cuts_off_is_no_finding() {
     for (how, end) in [("loop", "timeout"), ("count", "step-limit")] {
@@ -249,8 +252,9 @@ fn what_a_limit_cuts_off_is_no_finding() {
     }
 }
 
-/// Under the hardware models a plain access is an operation too: loops over plain variables are endless if nobody is left who could change them. What waits
-/// in a buffer comes, however long the schedule holds it back, and what only takes long ends.
+/// Under the hardware models a plain access is an operation too: loops over plain variables are endless if nobody is
+/// left who could change them. What waits in a buffer comes, however long the schedule holds it back, and what only
+/// takes long ends.
 #[test]
 fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
     for model in [Model::Sc, Model::Tso, Model::Pso, Model::Pslo] {
@@ -351,7 +355,8 @@ fn pthread_objects_work_under_every_model() {
 fn features_of_cxx_work_under_every_model() {
     for feature in programs::FEATURES {
         for model in Model::ALL {
-            // libstdc++ counts down with release only and then looks whether anybody waits: under pslo it may miss a thread that sleeps, and that is found.
+            // libstdc++ counts down with release only and then looks whether anybody waits: under pslo it may miss a
+            // thread that sleeps, and that is found.
             if feature == "latch" && model == Model::Pslo {
                 continue;
             }

@@ -61,8 +61,9 @@ impl Places {
     }
 }
 
-/// The events of a happens-before cycle through these program points, in their order: the pairs of each segment in program order, the last
-/// access of each segment before the first of the next in conflict order. `class` names the program point of an event.
+/// The events of a happens-before cycle through these program points, in their order: the pairs of each segment in
+/// program order, the last access of each segment before the first of the next in conflict order. `class` names the
+/// program point of an event.
 ///
 /// Such a cycle is a proof that the execution is not sequentially consistent.
 pub fn confirm(trace: &Trace, cycle: &Cycle, class: impl Fn(&Event) -> u32) -> Option<Vec<EventId>> {
@@ -93,8 +94,8 @@ pub fn confirm(trace: &Trace, cycle: &Cycle, class: impl Fn(&Event) -> u32) -> O
     search.next().then(|| search.chosen.iter().map(|i| trace.events[*i].id).collect())
 }
 
-/// Of the loads of one thread that read the same store, as a loop that waits has many, one is enough: conflicts are the same for all of them, and the first
-/// has most behind it in program order, the last most before it.
+/// Of the loads of one thread that read the same store, as a loop that waits has many, one is enough: conflicts are
+/// the same for all of them, and the first has most behind it in program order, the last most before it.
 fn drop_alike(trace: &Trace, places: &Places, last: bool, list: &mut Vec<usize>) {
     let mut met = FxHashSet::default();
     let mut is_new = |event: &usize| match places.of[*event] {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// A smallest set of places such that every cycle has at least one of its places in it; `cycles` lists for each cycle the
-/// places where an ordering would break it. Of several smallest sets the first in the order of places. A cycle without places cannot be broken
-/// and is left out.
+/// A smallest set of places such that every cycle has at least one of its places in it; `cycles` lists for each cycle
+/// the places where an ordering would break it. Of several smallest sets the first in the order of places. A cycle
+/// without places cannot be broken and is left out.
 ///
 /// ```
 /// use fencepost_predict::cover::smallest;

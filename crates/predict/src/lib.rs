@@ -1,8 +1,9 @@
 //! Predicts violations of sequential consistency from executions that have none.
 //!
-//! An execution is sequentially consistent if program order and conflict order together have no cycle. So a violation is a cycle: in each of
-//! some threads one access or two, the last of each in conflict with the first of the next. Under SC one of its conflicts went the
-//! other way; under a weaker model that lets one of the pairs pass each other, perhaps not. The parts, in the order of their use:
+//! An execution is sequentially consistent if program order and conflict order together have no cycle. So a violation
+//! is a cycle: in each of some threads one access or two, the last of each in conflict with the first of the next.
+//! Under SC one of its conflicts went the other way; under a weaker model that lets one of the pairs pass each other,
+//! perhaps not. The parts, in the order of their use:
 //!
 //! - [`Profile`]: an execution, thread by thread; [`kept_behind`]: what a model preserves of program order;
 //! - [`critical`]: all cycles that are critical, directly: what `fencepost hunt` uses;

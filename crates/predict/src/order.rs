@@ -3,7 +3,8 @@
 use crate::profile::{Item, Kind};
 use fencepost_trace::Model;
 
-/// For every step behind `start` in a thread, whether the model keeps it behind: directly, or by way of steps in between.
+/// For every step behind `start` in a thread, whether the model keeps it behind: directly, or by way of steps in
+/// between.
 ///
 /// The rules are those of `memory::axioms`; a test holds this function against them.
 pub fn kept_behind(model: Model, thread: &[Item], start: usize, kept: &mut Vec<bool>) {

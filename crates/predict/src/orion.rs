@@ -1,8 +1,9 @@
 //! Orion's prediction: the race graph of one execution, and its minimal cycles.
 //!
-//! The paper's steps, in order: races (conflicting accesses in parallel epochs, an epoch being what lies between two synchronisations of a thread), the profile
-//! of the racing accesses (at most so many of each program point and thread), the graph (one node for all accesses of an epoch at one program point to
-//! one address, transitive program order, race edges in both directions), cycles of the two shapes of figure 4.
+//! The paper's steps, in order: races (conflicting accesses in parallel epochs, an epoch being what lies between two
+//! synchronisations of a thread), the profile of the racing accesses (at most so many of each program point and
+//! thread), the graph (one node for all accesses of an epoch at one program point to one address, transitive program
+//! order, race edges in both directions), cycles of the two shapes of figure 4.
 
 use crate::profile::{Epochs, Profile};
 use fencepost_trace::{Cycle, Location, Model, Segment};
@@ -97,8 +98,8 @@ impl RaceGraph {
 
     /// The minimal cycles with at most `length` accesses, each once up to rotation.
     ///
-    /// Either program order and races alternate (figure 4a), or there are, besides, stores alone in their threads between two loads (figure 4b), which
-    /// makes odd lengths.
+    /// Either program order and races alternate (figure 4a), or there are, besides, stores alone in their threads
+    /// between two loads (figure 4b), which makes odd lengths.
     pub fn cycles(&self, length: usize) -> BTreeSet<Cycle> {
         let mut search = Search { graph: self, length, path: Vec::new(), found: BTreeSet::new() };
         for a in 0..self.nodes.len() as u32 {
@@ -114,7 +115,8 @@ impl RaceGraph {
 
 /// Can the model make this cycle a violation: is a store of it followed by a load (tso), or by anything (pso)?
 ///
-/// `writes` tells whether a program point is a store. The paper's classification; what fences are between the two it leaves to its phase 2.
+/// `writes` tells whether a program point is a store. The paper's classification; what fences are between the two it
+/// leaves to its phase 2.
 pub fn possible(cycle: &Cycle, model: Model, writes: impl Fn(u32) -> bool) -> bool {
     cycle.segments.iter().any(|segment| match segment.second {
         None => false,

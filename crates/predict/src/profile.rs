@@ -68,7 +68,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of a trace. `name` gives the class and the spot of an event: the program points that cycles and courses name.
+    /// The profile of a trace. `name` gives the class and the spot of an event: the program points that cycles and
+    /// courses name.
     pub fn new(trace: &Trace, mut name: impl FnMut(&Event) -> (u32, u32)) -> Profile {
         let mut threads: Vec<Vec<Item>> = vec![Vec::new(); trace.threads as usize];
         let mut positions: FxHashMap<EventId, (u32, u32)> = FxHashMap::default();
@@ -153,10 +154,11 @@ fn item(event: &Event) -> Option<Item> {
     Some(Item { class: 0, spot: 0, kind, at, read, written, from: None, time: event.id.0, visible: event.id.0 })
 }
 
-/// What is ordered by the creation and the end of threads, whatever the schedule; or, for Orion, by all synchronisation.
+/// What is ordered by the creation and the end of threads, whatever the schedule; or, for Orion, by all
+/// synchronisation.
 ///
-/// A thread's steps are cut into epochs where it creates or joins one. Of two epochs of different threads either one comes before the
-/// other or they are parallel.
+/// A thread's steps are cut into epochs where it creates or joins one. Of two epochs of different threads either one
+/// comes before the other or they are parallel.
 #[derive(Clone, Debug, Default)]
 pub struct Epochs {
     /// For each thread the epoch of each of its steps.

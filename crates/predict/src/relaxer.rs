@@ -1,11 +1,13 @@
 //! Relaxer's prediction: the potential happens-before cycles of one execution, by the paper's algorithm 1.
 //!
-//! A chain is e1 e1' e2 e2' … with each e e' in program order, each e' in a potential data race with the next e (same memory, one of them writes, different
-//! threads; what orders them does not matter), and no thread twice. A chain that closes is a cycle, and is not extended.
+//! A chain is e1 e1' e2 e2' … with each e e' in program order, each e' in a potential data race with the next e (same
+//! memory, one of them writes, different threads; what orders them does not matter), and no thread twice. A chain
+//! that closes is a cycle, and is not extended.
 //!
-//! Two deviations. Chains are kept of accesses (thread, program point, location) instead of events: what is asked of a chain is asked of one segment or of two
-//! neighbours, so that the cycles of program points are the same and the chains far fewer. And the paper drops only chains that *begin*
-//! with a cycle, so that what decomposes may still be reported in another rotation; here no part of a cycle is a cycle.
+//! Two deviations. Chains are kept of accesses (thread, program point, location) instead of events: what is asked of
+//! a chain is asked of one segment or of two neighbours, so that the cycles of program points are the same and the
+//! chains far fewer. And the paper drops only chains that *begin* with a cycle, so that what decomposes may still be
+//! reported in another rotation; here no part of a cycle is a cycle.
 
 use crate::profile::Profile;
 use fencepost_trace::{Cycle, Location, Segment};

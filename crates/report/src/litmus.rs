@@ -230,8 +230,8 @@ struct Place<'a> {
     message: &'a str,
 }
 
-/// The JSON line of a file that could not be read (line and column 0) or parsed, or of a test that could not be run under
-/// one model.
+/// The JSON line of a file that could not be read (line and column 0) or parsed, or of a test that could not be run
+/// under one model.
 pub fn litmus_error_json(file: &str, model: Option<Model>, line: u32, column: u32, message: &str) -> String {
     to_json(&ErrorLine { file, model, error: Place { line, column, message } })
 }

@@ -1,8 +1,8 @@
 //! The runtime's own memory.
 //!
-//! It never comes from the program's heap: what Fencepost records must not move the program's addresses, and must survive when the
-//! program's memory is put back. A range of addresses is reserved once; blocks are powers of two, taken from the front of
-//! what is left or from those that were given back. One kernel thread uses it.
+//! It never comes from the program's heap: what Fencepost records must not move the program's addresses, and must
+//! survive when the program's memory is put back. A range of addresses is reserved once; blocks are powers of two,
+//! taken from the front of what is left or from those that were given back. One kernel thread uses it.
 
 use crate::{global::Global, sys};
 use std::alloc::{GlobalAlloc, Layout};
@@ -32,7 +32,8 @@ fn class_of(layout: Layout) -> usize {
     (size.next_power_of_two().trailing_zeros()) as usize
 }
 
-// SAFETY: blocks are disjoint, aligned to their size (the range is aligned to more than the largest), and stay where they are until given back.
+// SAFETY: blocks are disjoint, aligned to their size (the range is aligned to more than the largest), and stay where
+// they are until given back.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let class = class_of(layout);

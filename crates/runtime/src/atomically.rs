@@ -1,9 +1,10 @@
 //! Every outcome that the program has if each of its operations takes effect at once.
 //!
-//! Executions are enumerated depth first over the choice of the thread that goes next. There is a choice before an operation begins, and
-//! before each access outside of operations; inside an operation its thread goes on to the end, unless it waits: it is blocked, it gives
-//! way, or it goes on for so long that it must be waiting in a loop. Then others run, and it is tried again once somebody has written. Memory
-//! is sequentially consistent: a load reads the newest store.
+//! Executions are enumerated depth first over the choice of the thread that goes next. There is a choice before an
+//! operation begins, and before each access outside of operations; inside an operation its thread goes on to the end,
+//! unless it waits: it is blocked, it gives way, or it goes on for so long that it must be waiting in a loop. Then
+//! others run, and it is tried again once somebody has written. Memory is sequentially consistent: a load reads the
+//! newest store.
 //!
 //! Starting, ending and joining threads are no choices: nobody can tell when they happen but by what comes after them.
 
@@ -17,7 +18,8 @@ use std::sync::atomic::Ordering;
 
 /// After so many steps in a row an operation is taken to be waiting in a loop.
 const LONGEST: u32 = 10_000;
-/// A thread outside of operations that has come back so often to where it was, and nobody has written, is taken to be waiting, too.
+/// A thread outside of operations that has come back so often to where it was, and nobody has written, is taken to be
+/// waiting, too.
 const RETURNS: u32 = 16;
 /// The greatest number of choices in one execution.
 const DEEPEST: usize = 1 << 16;

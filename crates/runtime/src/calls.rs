@@ -1,6 +1,7 @@
 //! Where a thread is: the calls that it has entered and not left.
 //!
-//! Instrumented functions announce themselves. Two stores and an addition for each: this is the most frequent hook of all.
+//! Instrumented functions announce themselves. Two stores and an addition for each: this is the most frequent hook of
+//! all.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 

@@ -1,7 +1,8 @@
 //! One execution after the other, inside the program's process.
 //!
-//! `__libc_start_main` is given [`main`] instead of the program's own. With a mailbox in the environment it prepares everything, moves
-//! to a stack of its own, and from there runs the program's `main` again and again, each time at the same place of the process's stack.
+//! `__libc_start_main` is given [`main`] instead of the program's own. With a mailbox in the environment it prepares
+//! everything, moves to a stack of its own, and from there runs the program's `main` again and again, each time at
+//! the same place of the process's stack.
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global, mode};
@@ -93,7 +94,8 @@ fn take_variable(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
     found
 }
 
-/// Takes the runtime's own name off the list of libraries to load first: programs that this one starts are not under control.
+/// Takes the runtime's own name off the list of libraries to load first: programs that this one starts are not under
+/// control.
 fn leave_preload(environment: *mut *mut c_char) {
     const NAME: &[u8] = b"LD_PRELOAD=";
     let mut at = environment;
@@ -166,8 +168,8 @@ fn prepare(request: &Request) {
     results::capture_output();
     hooks::prepare();
     ending::catch_signals();
-    // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any case, because libc and libstdc++
-    // do otherwise as long as there are no threads.
+    // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any
+    // case, because libc and libstdc++ do otherwise as long as there are no threads.
     fibers::all().stock(if request.restart == Restart::Fork { 1 } else { LENDERS });
 }
 

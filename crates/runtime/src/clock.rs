@@ -1,11 +1,13 @@
 //! The program's time.
 //!
-//! It is simulated: nobody waits for it. It moves when every thread waits, to the moment when the first of those that wait for a time may
-//! go on. That it moves while others could go on is a choice, which the strategy makes: on a machine that is busy with something else a timeout fires and a sleep ends
-//! before another thread has done anything. Only a long wait ([`SAFETY_NET`]) does not end like that, because it is there for what should not happen.
+//! It is simulated: nobody waits for it. It moves when every thread waits, to the moment when the first of those that
+//! wait for a time may go on. That it moves while others could go on is a choice, which the strategy makes: on a
+//! machine that is busy with something else a timeout fires and a sleep ends before another thread has done anything.
+//! Only a long wait ([`SAFETY_NET`]) does not end like that, because it is there for what should not happen.
 //!
-//! Looking at a clock takes a few nanoseconds. A thread that looks again and again waits for a time to come, and would wait for long: so after many looks it
-//! waits like one that sleeps, a little longer each time ([`read`]). Deadlines do not pass because somebody looks.
+//! Looking at a clock takes a few nanoseconds. A thread that looks again and again waits for a time to come, and
+//! would wait for long: so after many looks it waits like one that sleeps, a little longer each time ([`read`]).
+//! Deadlines do not pass because somebody looks.
 
 use crate::{control, explore, fibers, global::Global};
 use fencepost_engine::Patience;
@@ -49,7 +51,8 @@ const LOOK: u64 = 25;
 const MOST_LOOKS: u64 = 200;
 const FIRST_STRIDE: u64 = MILLISECOND;
 const LONGEST_STRIDE: u64 = 60 * SECOND;
-/// How much longer the next wait is if others were busy meanwhile: what they have done took them some time, but not much.
+/// How much longer the next wait is if others were busy meanwhile: what they have done took them some time, but not
+/// much.
 const BUSY_STRIDE: u64 = 10 * MILLISECOND;
 
 /// Who waits as long as this does not expect its time to come.
@@ -66,7 +69,8 @@ pub enum Reason {
     Busy,
 }
 
-/// The clock that the running thread looks at. Under exploration each has its own, so that what it shows does not depend on who ran before.
+/// The clock that the running thread looks at. Under exploration each has its own, so that what it shows does not
+/// depend on who ran before.
 fn clock() -> &'static mut Clock {
     if explore::is_on() { &mut fibers::me().clock } else { CLOCK.get() }
 }
@@ -149,8 +153,8 @@ fn first(waits: impl Fn(ThreadId) -> bool) -> Option<u64> {
     threads.filter_map(|thread| fibers.get(thread).deadline).min()
 }
 
-/// Time passes until the first of those that wait for a time. Hands over that thread and all whose time comes at about the
-/// same moment: on a real machine nobody can tell who of them is first.
+/// Time passes until the first of those that wait for a time. Hands over that thread and all whose time comes at
+/// about the same moment: on a real machine nobody can tell who of them is first.
 pub fn pass(reason: Reason, waits: impl Fn(ThreadId) -> bool, mut wake: impl FnMut(ThreadId)) {
     let Some(first) = first(&waits) else { return };
     let clock = CLOCK.get();

@@ -1,7 +1,7 @@
 //! Switching from one stack to another, and from one thread's storage to another's: all that depends on the processor.
 //!
-//! A context is a stack pointer. What the calling convention wants preserved lies on the stack that it points to: six registers, and the control words
-//! of the two floating-point units.
+//! A context is a stack pointer. What the calling convention wants preserved lies on the stack that it points to: six
+//! registers, and the control words of the two floating-point units.
 
 use std::arch::{asm, naked_asm};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,8 +37,9 @@ pub unsafe extern "C" fn switch(save: *mut usize, to: usize) {
     )
 }
 
-/// Calls a function of the program. Nothing unwinds through this frame, for it has no unwind information: an exception that nobody catches finds the end of the
-/// stack here, and so the program is terminated as it would be by itself.
+/// Calls a function of the program. Nothing unwinds through this frame, for it has no unwind information: an
+/// exception that nobody catches finds the end of the stack here, and so the program is terminated as it would be by
+/// itself.
 ///
 /// # Safety
 /// `function` takes up to three words and returns at most one.

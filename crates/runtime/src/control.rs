@@ -82,8 +82,8 @@ struct Control {
     quiet: (u64, u64),
     /// The greatest number of stores that wait.
     buffer: Option<u32>,
-    /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds something else now, code
-    /// without instrumentation has written it.
+    /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds
+    /// something else now, code without instrumentation has written it.
     atomics: BTreeMap<u64, (Size, Value)>,
     /// Under c11: atomic locations in memory that was given back. Whoever comes there next finds another object.
     given_back: BTreeMap<u64, Size>,
@@ -93,7 +93,8 @@ struct Control {
     drawn: Option<(u64, Sampling)>,
     /// Does the program use atomics in code without instrumentation, too?
     is_opaque: bool,
-    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as well.
+    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as
+    /// well.
     intruded: Vec<Location>,
     /// Under c11: for each thread where its last atomic operations were that only read.
     recent: Vec<[u64; 4]>,
@@ -104,7 +105,8 @@ struct Control {
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
 const MOST_NOTICED: usize = 256;
 
-/// After so many operations time passes for a thread that sleeps, even if others are busy; and after so many for each second that it sleeps.
+/// After so many operations time passes for a thread that sleeps, even if others are busy; and after so many for each
+/// second that it sleeps.
 const MOST_BUSY: u64 = 5_000;
 /// Of a wait only so many seconds count for that.
 const MOST_SECONDS: u64 = 10;
@@ -330,7 +332,8 @@ fn fence_at(label: u32, before: bool) {
     }
 }
 
-/// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done something, its time comes too.
+/// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done
+/// something, its time comes too.
 fn let_time_pass() {
     let control = control();
     control.busy += 1;
@@ -375,7 +378,8 @@ fn give_up(thread: ThreadId) {
     each!(&mut control().engine, e => e.submit(thread, Op::Yield, label));
 }
 
-/// A thread that waits does so no longer, as if its time had come. If it is about to begin to wait, its wait will be short.
+/// A thread that waits does so no longer, as if its time had come. If it is about to begin to wait, its wait will be
+/// short.
 pub fn interrupt(thread: ThreadId) {
     fibers::all().get(thread).deadline = Some(clock::now());
     each!(&mut control().engine, e => e.give_up_early(thread));
@@ -387,7 +391,8 @@ pub fn interrupt(thread: ThreadId) {
     }
 }
 
-/// Code without instrumentation may have written to places that other threads have asked to access: the engine must know before it lets them.
+/// Code without instrumentation may have written to places that other threads have asked to access: the engine must
+/// know before it lets them.
 fn notice_intrusions() {
     let me = fibers::current();
     let all = fibers::all();
@@ -404,8 +409,8 @@ fn notice_intrusions() {
     }
 }
 
-/// If memory does not hold what the engine believes the running thread to see there, somebody has written it in code without instrumentation: the
-/// running thread, since nobody else has run.
+/// If memory does not hold what the engine believes the running thread to see there, somebody has written it in code
+/// without instrumentation: the running thread, since nobody else has run.
 pub fn notice(at: Location) {
     if explore::is_on() {
         return;
@@ -442,7 +447,8 @@ pub fn overwrite(at: Location, value: Value) {
     each!(&mut control().engine, e => e.overwrite(me, at, value, label));
 }
 
-/// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the next plain access.
+/// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the
+/// next plain access.
 pub fn notice_all() {
     if explore::is_on() || control().atomics.len() > MOST_NOTICED {
         return;
@@ -454,7 +460,8 @@ pub fn notice_all() {
     tick();
 }
 
-/// c11: the running thread is about to free these bytes. If it has got there through code without instrumentation, the atomics in them say what it knows.
+/// c11: the running thread is about to free these bytes. If it has got there through code without instrumentation,
+/// the atomics in them say what it knows.
 pub fn notice_range(address: usize, length: usize) {
     let places: Vec<Location> = control()
         .atomics
@@ -583,7 +590,8 @@ pub fn initial_value(at: Location) -> Value {
 #[inline]
 pub fn memory(at: Location) -> Value {
     let address = at.address as *const u8;
-    // SAFETY: the program is about to access these bytes itself. If they are not there, it crashes, here instead of there.
+    // SAFETY: the program is about to access these bytes itself. If they are not there, it crashes, here instead of
+    // there.
     Value(unsafe {
         match at.size {
             Size::B1 => address.read().into(),
@@ -646,7 +654,8 @@ pub fn give_back(address: usize, length: usize) {
     }
 }
 
-/// c11: an atomic operation is about to be made there. If the memory was given back before, what it holds now is the beginning of a new object, to everybody.
+/// c11: an atomic operation is about to be made there. If the memory was given back before, what it holds now is the
+/// beginning of a new object, to everybody.
 fn take_up(at: Location) {
     let control = control();
     if control.given_back.is_empty() {
@@ -672,8 +681,9 @@ pub fn is_opaque() -> bool {
     control().is_opaque
 }
 
-/// The running thread is about to load what code without instrumentation writes, too. Such code synchronises the two in ways that are not seen, as the standard
-/// library does when the last thread of a scope wakes the one that waits: what it had written before now is not hidden from the load.
+/// The running thread is about to load what code without instrumentation writes, too. Such code synchronises the two
+/// in ways that are not seen, as the standard library does when the last thread of a scope wakes the one that waits:
+/// what it had written before now is not hidden from the load.
 fn bring_up_to_date(at: Location, order: LoadOrder) {
     let control = control();
     let Engine::C11(execution) = &mut control.engine else { return };
@@ -682,7 +692,8 @@ fn bring_up_to_date(at: Location, order: LoadOrder) {
     }
 }
 
-/// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back behind it.
+/// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back
+/// behind it.
 pub fn newest(at: Location) -> Value {
     let control = control();
     if let Engine::C11(execution) = &mut control.engine
@@ -705,8 +716,8 @@ pub fn watch(at: Location) {
     }
 }
 
-/// The running thread has only read here: if it is not content with what it found, code without instrumentation may go on from there, and wait for something
-/// else. After a read-modify-write there is nothing to wait for.
+/// The running thread has only read here: if it is not content with what it found, code without instrumentation may
+/// go on from there, and wait for something else. After a read-modify-write there is nothing to wait for.
 fn remember(address: u64) {
     let recent = &mut control().recent;
     let me = fibers::current().index();
@@ -719,8 +730,9 @@ fn remember(address: u64) {
     }
 }
 
-/// c11: a race is about to be reported. If code without instrumentation writes to an atomic that the running thread has just been using, it may also have
-/// read it on the thread's behalf, and what is known to it then is known to the thread. Has that changed anything?
+/// c11: a race is about to be reported. If code without instrumentation writes to an atomic that the running thread
+/// has just been using, it may also have read it on the thread's behalf, and what is known to it then is known to the
+/// thread. Has that changed anything?
 #[cold]
 pub fn catch_up() -> bool {
     let control = control();
@@ -755,7 +767,8 @@ pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
 }
 
-/// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first: this is no choice.
+/// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first:
+/// this is no choice.
 fn tell_writes() {
     hooks::volatile::settle();
     if control().written.is_empty() {

@@ -1,8 +1,9 @@
 //! Where a debugger stops: `fencepost replay --gdb`.
 //!
-//! The host asks for one finding, by its fingerprint. When the execution gets there, on the stack of the thread that shows it, the runtime calls
-//! [`fencepost_found`], on which the debugger has a breakpoint. Beside it lies what the debugger cannot know by itself: where the program's own
-//! frames begin, and where the other threads stand, which to the kernel are not there.
+//! The host asks for one finding, by its fingerprint. When the execution gets there, on the stack of the thread that
+//! shows it, the runtime calls [`fencepost_found`], on which the debugger has a breakpoint. Beside it lies what the
+//! debugger cannot know by itself: where the program's own frames begin, and where the other threads stand, which to
+//! the kernel are not there.
 
 use crate::global;
 use crate::{fibers, sys};
@@ -26,7 +27,8 @@ pub static fencepost_thread: AtomicUsize = AtomicUsize::new(0);
 /// How many threads there have been.
 #[unsafe(no_mangle)]
 pub static fencepost_threads: AtomicUsize = AtomicUsize::new(0);
-/// Where each of them stands: a stack pointer as [`switch`](crate::context::switch) leaves it. 0 for those that run or have ended.
+/// Where each of them stands: a stack pointer as [`switch`](crate::context::switch) leaves it. 0 for those that run
+/// or have ended.
 #[unsafe(no_mangle)]
 pub static fencepost_contexts: [AtomicUsize; THREADS] = [const { AtomicUsize::new(0) }; THREADS];
 

@@ -1,7 +1,7 @@
 //! What surrounds a finding: full stacks, where threads were created, where memory was allocated and freed.
 //!
-//! None of it is kept while executions are run by the thousand. An execution in which something was found is run again, with the accesses that
-//! take part as spots to watch, and that one time all of it is collected.
+//! None of it is kept while executions are run by the thousand. An execution in which something was found is run
+//! again, with the accesses that take part as spots to watch, and that one time all of it is collected.
 
 use crate::calls::{self, Call};
 use crate::fibers;
@@ -48,7 +48,8 @@ struct Active {
     sp: usize,
     bp: usize,
     call: Call,
-    /// Where what it has called since then returns to. That may be in a function without instrumentation, which it has called.
+    /// Where what it has called since then returns to. That may be in a function without instrumentation, which it
+    /// has called.
     inner: usize,
 }
 
@@ -252,7 +253,8 @@ impl State {
         }
     }
 
-    /// The thread on whose stack the address is, and the innermost of its functions that can have it among its variables.
+    /// The thread on whose stack the address is, and the innermost of its functions that can have it among its
+    /// variables.
     fn on_stack(&self, address: usize) -> Option<(u32, Option<Active>)> {
         let all = fibers::all();
         let me = fibers::current();

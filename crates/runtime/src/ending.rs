@@ -93,7 +93,8 @@ fn leave(verdict: Verdict) -> ! {
     end_process(verdict)
 }
 
-/// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is a choice.
+/// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is
+/// a choice.
 pub fn end_process(verdict: Verdict) -> ! {
     global::set_inside(true);
     if !explore::is_on() && !fibers::all().is_alone() {

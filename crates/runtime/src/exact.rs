@@ -1,11 +1,12 @@
 //! A race detector that misses nothing, for explorations.
 //!
-//! [`shadow`] keeps the newest accesses to each place, so that of several that race it names the last. Here
-//! all accesses of the execution are kept, each program point once for each time of its thread, and every pair is looked at. An exploration with
-//! it names exactly the pairs of program points that race in some execution.
+//! [`shadow`] keeps the newest accesses to each place, so that of several that race it names the last. Here all
+//! accesses of the execution are kept, each program point once for each time of its thread, and every pair is looked
+//! at. An exploration with it names exactly the pairs of program points that race in some execution.
 //!
-//! An exploration answers an atomic operation when its thread is next resumed, which may be after others have seen its effect. So what comes
-//! here later may have happened before what came earlier, and each access keeps the clock of its thread.
+//! An exploration answers an atomic operation when its thread is next resumed, which may be after others have seen
+//! its effect. So what comes here later may have happened before what came earlier, and each access keeps the clock
+//! of its thread.
 
 use crate::global::{self, Global};
 use crate::shadow::{self, ALLOCATION, Earlier, Kind, READ, What};
@@ -109,7 +110,8 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
     }
 }
 
-/// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are none.
+/// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are
+/// none.
 pub fn object(address: usize, kind: Kind, pc: usize) {
     access(address, 1, kind, pc);
     let Some(state) = STATE.get().as_mut().filter(|state| !state.on) else { return };

@@ -1,23 +1,27 @@
 //! Every execution graph of the program, each exactly once.
 //!
-//! The exploration runs on the campaign's stack and sees the program as it sees any other: it resumes a thread with a reply, and the
-//! thread comes back with its next operation. Atomics and synchronisation are its events, and plain accesses to memory that turns out to be
-//! shared without synchronisation (see [`shared`]); other plain accesses go to memory and to the race detector, whose clocks come from
-//! the graph.
+//! The exploration runs on the campaign's stack and sees the program as it sees any other: it resumes a thread with a
+//! reply, and the thread comes back with its next operation. Atomics and synchronisation are its events, and plain
+//! accesses to memory that turns out to be shared without synchronisation (see [`shared`]); other plain accesses go
+//! to memory and to the race detector, whose clocks come from the graph.
 //!
 //! What makes this sound, and where it ends:
 //!
-//! - An execution is cut and run again all the time, so that each thread must do the same when it reads the same: the heap gives
-//!   addresses by thread, and plain memory is put back. A program that does otherwise is reported as not deterministic.
-//! - The initial value of a place is what memory holds at its first event. If that differs between executions although all
-//!   accesses are events, the exploration says that it is not complete.
-//! - A thread that waits in a loop is recognised by its registers and its stack, and by having written nothing: see [`digest`].
-//! - Time is a choice: a wait with a timeout ends either by what it waits for or by its time, wherever both are possible. So it
-//!   is an attempt that does not wait, which may come at any time. Each thread has a clock of its own, which such an end puts forward.
-//! - Under a hardware model a block that is freed while nothing orders another thread's access before that: the order of the two is not explored, and
-//!   the exploration says that it is not complete.
+//! - An execution is cut and run again all the time, so that each thread must do the same when it reads the same: the
+//!   heap gives addresses by thread, and plain memory is put back. A program that does otherwise is reported as not
+//!   deterministic.
+//! - The initial value of a place is what memory holds at its first event. If that differs between executions
+//!   although all accesses are events, the exploration says that it is not complete.
+//! - A thread that waits in a loop is recognised by its registers and its stack, and by having written nothing: see
+//!   [`digest`].
+//! - Time is a choice: a wait with a timeout ends either by what it waits for or by its time, wherever both are
+//!   possible. So it is an attempt that does not wait, which may come at any time. Each thread has a clock of its
+//!   own, which such an end puts forward.
+//! - Under a hardware model a block that is freed while nothing orders another thread's access before that: the order
+//!   of the two is not explored, and the exploration says that it is not complete.
 //!
-//! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are in memory that they share.
+//! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are
+//! in memory that they share.
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
@@ -166,7 +170,8 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
-/// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are shared, and to be explored.
+/// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are
+/// shared, and to be explored.
 pub fn takes(address: usize, bytes: u8) -> bool {
     if !is_on() || state().request.model == Model::C11 {
         return false;
@@ -198,7 +203,8 @@ pub fn unsupported(why: &str) {
     state().incomplete.get_or_insert_with(|| why.to_owned());
 }
 
-/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host names the place.
+/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
+/// names the place.
 pub fn unsupported_here(why: &str) {
     unsupported_at(why, global::caller());
 }
@@ -214,7 +220,8 @@ fn exploring() -> &'static Exploring {
     &results::header().unwrap_or_else(|| ending::internal("an exploration without a mailbox")).exploring
 }
 
-/// How many runs there are before the process forks, so that short explorations are one worker's; and how many between two forks.
+/// How many runs there are before the process forks, so that short explorations are one worker's; and how many
+/// between two forks.
 const RUNS_ALONE: u64 = 2_000;
 const RUNS_BETWEEN: u64 = 100;
 
@@ -604,17 +611,22 @@ impl Program {
 }
 
 /// A weak compare-exchange fails for no reason at most so often in a row at one place of a thread.
-const MOST_FAILURES: u32 = 3;
+const MOST_FAILURES: u32 = 6;
 
-/// May the weak compare-exchange that the running thread is about to make fail for no reason? It may, unless it has just done so in the same state: failing again leads nowhere
-/// else. A thread that counts its attempts is never in the same state, so that there is a limit.
+/// May the weak compare-exchange that the running thread is about to make fail for no reason? It may, unless it has
+/// just done so in the same state: failing again leads nowhere else. A thread that counts its attempts is never in
+/// the same state, so that there is a limit.
 pub fn may_fail() -> bool {
     if !is_on() {
         return true;
     }
     let me = fibers::me();
     match me.failed {
-        Some((pc, state, times)) if pc == global::caller() => times < MOST_FAILURES && state != state_here(),
+        Some((pc, state, _)) if pc == global::caller() && state == state_here() => false,
+        Some((pc, _, MOST_FAILURES..)) if pc == global::caller() => {
+            unsupported_here("a weak compare-exchange may fail for no reason more often in a row than is explored");
+            false
+        }
         _ => true,
     }
 }
@@ -645,8 +657,8 @@ fn state_here() -> u64 {
 /// The longest stack that is looked at.
 const MOST_STACK: usize = 64 << 10;
 
-/// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve, its stack,
-/// and how often it has changed other memory (see [`progress`]).
+/// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
+/// its stack, and how often it has changed other memory (see [`progress`]).
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::all().get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);

@@ -1,7 +1,7 @@
 //! The threads of the program.
 //!
-//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`lenders`](crate::lenders). One of them runs;
-//! the others stand in a call to [`switch_to`], or have not begun.
+//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`lenders`](crate::lenders). One of
+//! them runs; the others stand in a call to [`switch_to`], or have not begun.
 
 use crate::calls::Calls;
 use crate::clock::Clock;
@@ -62,7 +62,8 @@ pub struct Fiber {
     pub barriers: u32,
     /// Under exploration: what the call at hand has asked for so far, as a number.
     pub asks: u32,
-    /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how often in a row.
+    /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how
+    /// often in a row.
     pub failed: Option<(usize, u64, u32)>,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
@@ -296,7 +297,8 @@ impl Fibers {
 
     /// Creates a thread that will call `start`. `None` if the system gives no more threads.
     ///
-    /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have to be created.
+    /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still
+    /// have to be created.
     pub fn create(&mut self, thread: ThreadId, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
         let index = thread.index();
         let place = self.place_for(thread)?;
@@ -323,7 +325,8 @@ impl Fibers {
         Some(fiber)
     }
 
-    /// A place for a new thread. The first ones have the place of their number, which then depends on nothing else; later ones get a place that has become free, if there is one.
+    /// A place for a new thread. The first ones have the place of their number, which then depends on nothing else;
+    /// later ones get a place that has become free, if there is one.
     fn place_for(&mut self, thread: ThreadId) -> Option<usize> {
         let index = thread.index();
         if index < PLACES {
@@ -370,7 +373,8 @@ impl Fibers {
     }
 }
 
-/// So many threads have a stack, thread-local storage and a heap of their own. Of more than these, those that come later use what others have left.
+/// So many threads have a stack, thread-local storage and a heap of their own. Of more than these, those that come
+/// later use what others have left.
 const PLACES: usize = 1000;
 
 /// Which stack and heap the running thread has.
@@ -382,8 +386,8 @@ pub fn place() -> usize {
 /// How much of a stack is scrubbed.
 const SCRUBBED: usize = 8 << 10;
 
-/// A thread begins here. Under exploration it is recognised when it stands where it stood, and what its frames leave unused must not
-/// differ because of an earlier execution.
+/// A thread begins here. Under exploration it is recognised when it stands where it stood, and what its frames leave
+/// unused must not differ because of an earlier execution.
 fn scrub(context: usize) {
     if explore::is_on() {
         // SAFETY: below the context of a thread that has not begun there is nothing, and stacks are longer than this.
@@ -402,8 +406,8 @@ pub fn switch_to(thread: ThreadId) {
     to.calls.enter();
     let (context, base) = (to.context, to.base);
     let save = &raw mut all.list[from].context;
-    // SAFETY: the context is that of a thread that does not run, and the storage is its own. The list may move while this thread
-    // stands, but `save` is written before anybody else runs.
+    // SAFETY: the context is that of a thread that does not run, and the storage is its own. The list may move while
+    // this thread stands, but `save` is written before anybody else runs.
     unsafe {
         context::set_thread_base(base);
         context::switch(save, context);
@@ -474,7 +478,8 @@ pub fn go_back() {
     fiber.calls.leave();
     let save = &raw mut fiber.context;
     let home = all.home;
-    // SAFETY: the campaign stands in `visit`, on a stack that no thread uses; it uses no thread-local storage, and gets the main thread's.
+    // SAFETY: the campaign stands in `visit`, on a stack that no thread uses; it uses no thread-local storage, and
+    // gets the main thread's.
     unsafe {
         context::set_thread_base(main);
         context::switch(save, home);

@@ -1,8 +1,8 @@
 //! State of the runtime that any hook may reach.
 //!
-//! Everything runs on one kernel thread once an execution is under way, and before that the program has one thread. So plain
-//! cells do; what must be careful is not two threads but one: a reference taken here must not live across a switch to another fiber
-//! or a call into the program, which may come back in.
+//! Everything runs on one kernel thread once an execution is under way, and before that the program has one thread.
+//! So plain cells do; what must be careful is not two threads but one: a reference taken here must not live across a
+//! switch to another fiber or a call into the program, which may come back in.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -29,13 +29,15 @@ impl<T> Global<T> {
 
 /// What a hook has to do.
 pub mod mode {
-    /// Nothing: the program is not under control, or the runtime itself is at work and reaches a function that it hides.
+    /// Nothing: the program is not under control, or the runtime itself is at work and reaches a function that it
+    /// hides.
     pub const IDLE: u8 = 0;
     /// Atomics are operations, plain accesses are watched: c11.
     pub const LANGUAGE: u8 = 1;
     /// Every access is an operation: sc, tso, pso, pslo.
     pub const HARDWARE: u8 = 2;
-    /// As [`LANGUAGE`], but code without instrumentation may just have used atomics, or a volatile access has to be finished: look first.
+    /// As [`LANGUAGE`], but code without instrumentation may just have used atomics, or a volatile access has to be
+    /// finished: look first.
     pub const SUSPICIOUS: u8 = 3;
     /// As [`LANGUAGE`], but no access is skipped because its like was made before: see [`exact`](crate::exact).
     pub const EXACT: u8 = 4;
@@ -101,7 +103,8 @@ pub fn suspect() {
     }
 }
 
-/// Does something in the program's name that is not the program's next step: what the next hook has to look at, it will still look at.
+/// Does something in the program's name that is not the program's next step: what the next hook has to look at, it
+/// will still look at.
 pub fn unsuspecting(act: impl FnOnce()) {
     let suspicious = mode() == mode::SUSPICIOUS;
     if suspicious {
@@ -125,8 +128,8 @@ pub static CALLER_SP: AtomicUsize = AtomicUsize::new(0);
 /// What the call at hand has asked the exploration for so far, as a number; 0 when it begins.
 pub static CALLER_ASKS: AtomicU32 = AtomicU32::new(0);
 
-/// The registers that calls preserve (rbx, rbp, r12 to r15), at the call of the hook that was entered last: together with the stack, all that the
-/// calling function remembers.
+/// The registers that calls preserve (rbx, rbp, r12 to r15), at the call of the hook that was entered last: together
+/// with the stack, all that the calling function remembers.
 pub static CALLER_REGISTERS: [AtomicUsize; 6] = [const { AtomicUsize::new(0) }; 6];
 
 /// Those registers.

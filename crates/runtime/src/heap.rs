@@ -1,11 +1,12 @@
 //! The program's `malloc`.
 //!
-//! The same plan must give the same addresses every time, so that this heap depends on nothing but the program: each thread allocates from an arena of
-//! its own, and a thread that frees a block keeps it, whoever had allocated it. A thread's addresses are then a function of what the thread
-//! itself does.
+//! The same plan must give the same addresses every time, so that this heap depends on nothing but the program: each
+//! thread allocates from an arena of its own, and a thread that frees a block keeps it, whoever had allocated it. A
+//! thread's addresses are then a function of what the thread itself does.
 //!
-//! A block that is freed rests before it is used again, so that a use after it was freed meets nobody else's data. Fresh blocks are filled with a pattern,
-//! so that a program which reads them before it writes them sees the same in every execution.
+//! A block that is freed rests before it is used again, so that a use after it was freed meets nobody else's data.
+//! Fresh blocks are filled with a pattern, so that a program which reads them before it writes them sees the same in
+//! every execution.
 //!
 //! Blocks of a megabyte and more have a region of their own, whose pages go back to the system.
 
@@ -52,7 +53,8 @@ struct Header {
 
 impl Header {
     fn of(block: usize) -> &'static mut Header {
-        // SAFETY: every block that this heap has handed out has a header before it. That `block` is one of them was checked by `owns`.
+        // SAFETY: every block that this heap has handed out has a header before it. That `block` is one of them was
+        // checked by `owns`.
         unsafe { &mut *((block - HEADER) as *mut Header) }
     }
 
@@ -75,7 +77,8 @@ impl Header {
 
 const CLASSES: usize = 64 + 4 * 11;
 
-/// The class of a size below a megabyte, and the size of its blocks: multiples of 16 up to 1024, then four steps to each doubling.
+/// The class of a size below a megabyte, and the size of its blocks: multiples of 16 up to 1024, then four steps to
+/// each doubling.
 fn class_of(size: usize) -> (usize, usize) {
     if size <= 1024 {
         let class = size.max(1).div_ceil(16) - 1;

@@ -1,8 +1,9 @@
 //! Which functions of the program announce their accesses.
 //!
-//! Rust's standard library lies in the same file as the program and announces nothing: neither the locks that it takes nor what it does under them. Its calls of
-//! `memcpy` must therefore not be taken for accesses of the program's, or two threads that print would race. Instrumented functions
-//! are told by their call of `__tsan_func_entry`.
+//! Rust's standard library lies in the same file as the program and announces nothing: neither the locks that it
+//! takes nor what it does under them. Its calls of `memcpy` must therefore not be taken for accesses of the
+//! program's, or two threads that print would race. Instrumented functions are told by their call of
+//! `__tsan_func_entry`.
 
 use crate::global::Global;
 use crate::{modules, symbols};

@@ -1,13 +1,14 @@
 //! Kernel threads that lend their stacks and thread-local storage.
 //!
-//! A thread of the program needs a stack, thread-local storage, and a `pthread_t` that libc knows. The simplest way to get all three right
-//! is to let libc make a thread. Its kernel thread then moves to a small stack of its own and sleeps for ever; its
-//! real stack and its storage belong to a fiber, which the program's one kernel thread runs.
+//! A thread of the program needs a stack, thread-local storage, and a `pthread_t` that libc knows. The simplest way
+//! to get all three right is to let libc make a thread. Its kernel thread then moves to a small stack of its own and
+//! sleeps for ever; its real stack and its storage belong to a fiber, which the program's one kernel thread runs.
 //!
-//! Their stacks lie at addresses of their own, so that making another lender in the middle of an execution moves nothing that the program maps.
+//! Their stacks lie at addresses of their own, so that making another lender in the middle of an execution moves
+//! nothing that the program maps.
 //!
-//! Lenders are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end of its thread block:
-//! that is saved once and put back when the lender is used again.
+//! Lenders are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end
+//! of its thread block: that is saved once and put back when the lender is used again.
 
 use crate::calls::Calls;
 use crate::real::real;
@@ -26,7 +27,8 @@ pub const STACK: usize = 64 << 20;
 /// So many threads can there be at the same time: addresses end there.
 pub const MOST: usize = 4000;
 
-/// Where the list of calls of a thread begins: right behind its stack, so that the two share page tables, which forked children pay for.
+/// Where the list of calls of a thread begins: right behind its stack, so that the two share page tables, which
+/// forked children pay for.
 pub fn calls_of(thread: usize) -> usize {
     THREADS + (thread + 1) * SLOT - (1536 << 10)
 }

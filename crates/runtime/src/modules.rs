@@ -1,6 +1,7 @@
 //! Which file an address belongs to.
 //!
-//! Program points travel as labels, numbers of 32 bits: the files that are mapped for execution are laid out one after the other in that space.
+//! Program points travel as labels, numbers of 32 bits: the files that are mapped for execution are laid out one
+//! after the other in that space.
 
 use crate::global::Global;
 use crate::sys;
@@ -80,7 +81,8 @@ fn is_fixed(start: usize) -> bool {
     header.starts_with(b"\x7fELF") && header[16..18] == FIXED
 }
 
-/// Is there Rust's standard library in the program? It comes without instrumentation, and its locks are atomics that the program's own code uses too.
+/// Is there Rust's standard library in the program? It comes without instrumentation, and its locks are atomics that
+/// the program's own code uses too.
 pub fn has_rust() -> bool {
     // A name that every copy of it looks for in the environment.
     const NAME: &[u8] = b"RUST_BACKTRACE";

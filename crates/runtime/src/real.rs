@@ -1,6 +1,7 @@
 //! The functions of libc that this library hides, for when the program is not under control.
 //!
-//! Each is looked up once: all of them before the first execution, so that no execution does it and no forked child does it again.
+//! Each is looked up once: all of them before the first execution, so that no execution does it and no forked child
+//! does it again.
 
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,8 +62,8 @@ macro_rules! address {
 }
 pub(crate) use address;
 
-/// Calls the next definition of a function after this library's own: `real!(pthread_join(thread, result): fn(pthread_t, *mut *mut
-/// c_void) -> c_int)`.
+/// Calls the next definition of a function after this library's own: `real!(pthread_join(thread, result):
+/// fn(pthread_t, *mut *mut c_void) -> c_int)`.
 macro_rules! real {
     ($name:ident($($arg:expr),* $(,)?): fn($($ty:ty),*) $(-> $ret:ty)?) => {{
         let address = $crate::real::address!($name);

@@ -1,11 +1,12 @@
 //! Putting the program back in place, and where that ends.
 //!
-//! Memory is put back by [`snapshot`](crate::snapshot), and what the hooks know to undo by [`hooks`](crate::hooks). Some deeds cannot be undone: a child process, a lowered
-//! limit, another program in the place of this one. Their hooks come here *before* the deed. If the host left the choice to this worker,
-//! it stops at once: the execution does not count, and the host goes on with it in a process that forks for each execution.
+//! Memory is put back by [`snapshot`](crate::snapshot), and what the hooks know to undo by [`hooks`](crate::hooks).
+//! Some deeds cannot be undone: a child process, a lowered limit, another program in the place of this one. Their
+//! hooks come here *before* the deed. If the host left the choice to this worker, it stops at once: the execution
+//! does not count, and the host goes on with it in a process that forks for each execution.
 //!
-//! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first execution: after
-//! the first, the second, the fourth ..., and after the last.
+//! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
+//! execution: after the first, the second, the fourth ..., and after the last.
 
 use crate::global::{self, Global};
 use crate::{arena, explore, fibers, heap, modules, results, shadow, sys};
@@ -158,8 +159,8 @@ impl Picture {
     }
 }
 
-/// Mapped memory, without what is the runtime's and without the process's stack, which grows. Neighbours of one kind are one, because the kernel joins
-/// them when it can.
+/// Mapped memory, without what is the runtime's and without the process's stack, which grows. Neighbours of one kind
+/// are one, because the kernel joins them when it can.
 fn mappings() -> Vec<(usize, usize, [u8; 4], String)> {
     let mut own = fibers::all().ranges();
     own.push((arena::BASE, arena::BASE + arena::LENGTH));

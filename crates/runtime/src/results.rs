@@ -37,7 +37,8 @@ struct Results {
     output: [i32; 2],
 }
 
-/// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of files.
+/// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of
+/// files.
 pub const FIRST_FILE: i32 = 200;
 pub const OWN_FILES: i32 = 4;
 
@@ -278,7 +279,8 @@ pub fn is_first(object: usize) -> bool {
     results().objects.insert(object)
 }
 
-/// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where the other half of it is, if anywhere: whose, what, and from where.
+/// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where
+/// the other half of it is, if anywhere: whose, what, and from where.
 pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &str, usize)>) {
     let pc = global::caller();
     let there = other.map_or(0, |(_, _, pc)| pc);
@@ -302,7 +304,8 @@ pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
-/// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around one.
+/// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around
+/// one.
 pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     if !results().races.insert((earlier.pc, pc)) {
         return;

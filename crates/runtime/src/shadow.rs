@@ -1,19 +1,23 @@
 //! The race detector for plain accesses (c11).
 //!
-//! In the manner of FastTrack (Flanagan, Freund, PLDI 2009): an access is a thread and a time, and happened before this one if this
-//! thread's clock has reached that time. Clocks are the machine's; the time of a plain access is that of its thread's *next* event,
-//! because what that event releases includes it and what the one before released does not.
+//! In the manner of FastTrack (Flanagan, Freund, PLDI 2009): an access is a thread and a time, and happened before
+//! this one if this thread's clock has reached that time. Clocks are the machine's; the time of a plain access is
+//! that of its thread's *next* event, because what that event releases includes it and what the one before released
+//! does not.
 //!
-//! Each eight bytes of the program have four slots at an address computed from theirs: no table is searched. A slot is one word: who
-//! accessed which of the bytes, when, how, and in which execution, so that the slots of earlier executions count as empty and nothing is
-//! cleared between executions. Where the accesses were made lies beside them in the same cache line. When all four slots are taken the new access replaces one, as in ThreadSanitizer: a race may then be missed in this
-//! execution; none is invented.
+//! Each eight bytes of the program have four slots at an address computed from theirs: no table is searched. A slot
+//! is one word: who accessed which of the bytes, when, how, and in which execution, so that the slots of earlier
+//! executions count as empty and nothing is cleared between executions. Where the accesses were made lies beside them
+//! in the same cache line. When all four slots are taken the new access replaces one, as in ThreadSanitizer: a race
+//! may then be missed in this execution; none is invented.
 //!
-//! A slot has room for 4,096 threads: each has a *seat*. A thread that comes after so many takes the seat of one that has ended, and its times go on where those
-//! of the other stopped, so that a seat and a time still name one access of one thread.
+//! A slot has room for 4,096 threads: each has a *seat*. A thread that comes after so many takes the seat of one that
+//! has ended, and its times go on where those of the other stopped, so that a seat and a time still name one access
+//! of one thread.
 //!
-//! To allocate a block is to write it: whoever gets to it without an order behind that finds anything there. Small blocks are marked at once, of large ones it is remembered who
-//! has allocated them, and a line gets its mark when it is first accessed. Locks and the like are objects too: to use one is to read it, to initialise or destroy it is to
+//! To allocate a block is to write it: whoever gets to it without an order behind that finds anything there. Small
+//! blocks are marked at once, of large ones it is remembered who has allocated them, and a line gets its mark when it
+//! is first accessed. Locks and the like are objects too: to use one is to read it, to initialise or destroy it is to
 //! write it.
 
 use crate::global::{self, Global};
@@ -124,7 +128,8 @@ pub const WRITE: Kind = Kind { write: true, atomic: false, what: What::Access };
 pub const FREE: Kind = Kind { write: true, atomic: false, what: What::Free };
 pub const ALLOCATION: Kind = Kind { write: true, atomic: false, what: What::Allocation };
 
-/// An access: from the lowest bit, the thread's time (30 bits), the bytes (8), how (4), the thread's seat (12), the execution (10).
+/// An access: from the lowest bit, the thread's time (30 bits), the bytes (8), how (4), the thread's seat (12), the
+/// execution (10).
 type Slot = u64;
 
 const TIME: u64 = (1 << 30) - 1;
@@ -134,7 +139,8 @@ const WROTE: u64 = 1 << 38;
 const ATOMIC: u64 = 1 << 39;
 /// Some of the eight bytes were accessed atomically in this execution. Handed on from slot to slot.
 const TOUCHED: u64 = 1 << 40;
-/// Not memory of the program's: a block that was freed, or what lies around a block. Whoever comes here is wrong, ordered or not.
+/// Not memory of the program's: a block that was freed, or what lies around a block. Whoever comes here is wrong,
+/// ordered or not.
 const FREED: u64 = 1 << 41;
 const SEAT_SHIFT: u32 = 42;
 const SEATS: u32 = 1 << 12;
@@ -349,8 +355,8 @@ fn slot(address: usize, size: usize, kind: Kind) -> Slot {
     who | bytes | if kind.atomic { ATOMIC } else { 0 } | if kind.write { WROTE } else { 0 }
 }
 
-/// Has the running thread made this access, or a stronger one, since its last event? Then there is nothing to do. The bytes lie within eight
-/// aligned ones.
+/// Has the running thread made this access, or a stronger one, since its last event? Then there is nothing to do. The
+/// bytes lie within eight aligned ones.
 #[inline(always)]
 pub fn is_known(address: usize, size: usize, kind: Kind) -> bool {
     let new = slot(address, size, kind);
@@ -480,7 +486,8 @@ fn earlier(line: &Line, i: usize) -> Earlier {
     Earlier { thread, time, kind: kind_of(slot, place), pc: place & ((1 << PLACE_BITS) - 1) }
 }
 
-/// An access of any size. Was any of it accessed atomically before, and is this the first such access since the thread's last event?
+/// An access of any size. Was any of it accessed atomically before, and is this the first such access since the
+/// thread's last event?
 pub fn range(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
     let mut at = address;
     let end = address.saturating_add(size);
@@ -537,7 +544,8 @@ pub fn mark_freed(address: usize, size: usize, pc: usize) {
     }
 }
 
-/// What lies before and behind a block is nobody's: the header, and what is left of its last sixteen bytes. The header of the next block follows.
+/// What lies before and behind a block is nobody's: the header, and what is left of its last sixteen bytes. The
+/// header of the next block follows.
 pub fn fence(block: usize, size: usize) {
     let end = block + size;
     let fenced = STATE.get().who | WROTE | FREED;
@@ -553,7 +561,8 @@ pub fn fence(block: usize, size: usize) {
     (end.next_multiple_of(8)..end.next_multiple_of(16)).step_by(8).for_each(|at| mark(at, BYTES));
 }
 
-// Under the hardware models there is no race detector; the slots then say which places of the heap are nobody's, and which places of a stack others have touched.
+// Under the hardware models there is no race detector; the slots then say which places of the heap are nobody's, and
+// which places of a stack others have touched.
 
 /// Who has freed some of these bytes? Without a program point: they lie around a block.
 pub fn freed(address: usize, size: usize) -> Option<Earlier> {

@@ -1,19 +1,22 @@
 //! Memory whose plain accesses are events of an exploration.
 //!
-//! Atomics and synchronisation always are events. Were all plain accesses events too, graphs would be full of what no other thread can tell. So
-//! an exploration starts with none, watches all of them with the race detector, and *starts over* with more when it meets
+//! Atomics and synchronisation always are events. Were all plain accesses events too, graphs would be full of what no
+//! other thread can tell. So an exploration starts with none, watches all of them with the race detector, and *starts
+//! over* with more when it meets
 //!
-//! - under a hardware model, two accesses in conflict that nothing orders: these bytes are shared without synchronisation, and what is
-//!   read there is the model's to say. Accesses that are ordered need no event: what release and acquire order, every
-//!   one of these models keeps in order, so that such a load can only read the last store before it;
+//! - under a hardware model, two accesses in conflict that nothing orders: these bytes are shared without
+//!   synchronisation, and what is read there is the model's to say. Accesses that are ordered need no event: what
+//!   release and acquire order, every one of these models keeps in order, so that such a load can only read the last
+//!   store before it;
 //! - under any model, a plain access to bytes that are accessed atomically too, or that begin with another value in
 //!   another execution than in the first one.
 //!
 //! The set only grows, and memory has an end, so that this ends. Addresses are the same in every execution.
 //!
-//! The program makes plain accesses itself, after it has announced them. What the graph says that a load reads is put into memory before the load. What a store
-//! has written is read back, and told to the exploration, at the thread's next event. Before a program has created its first thread nothing is an
-//! event: what memory holds then is its initial value.
+//! The program makes plain accesses itself, after it has announced them. What the graph says that a load reads is put
+//! into memory before the load. What a store has written is read back, and told to the exploration, at the thread's
+//! next event. Before a program has created its first thread nothing is an event: what memory holds then is its
+//! initial value.
 
 use crate::ending::{self, Verdict};
 use crate::global::{self, Global};
@@ -108,7 +111,8 @@ pub fn add(at: usize, bytes: u8) -> bool {
     new != 0
 }
 
-/// Calls whose effects are events only in programs that make them: what others must do for that costs a little in every execution.
+/// Calls whose effects are events only in programs that make them: what others must do for that costs a little in
+/// every execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Habit {
@@ -118,7 +122,8 @@ pub enum Habit {
     TriesToJoin = 2,
 }
 
-/// Habits are kept with the memory that is shared, as bytes at an address where no program has any: a replay has to know of both.
+/// Habits are kept with the memory that is shared, as bytes at an address where no program has any: a replay has to
+/// know of both.
 const HABITS: usize = 0;
 
 /// Is the program known to make such calls?
@@ -148,8 +153,8 @@ fn wide(bytes: u8) -> u64 {
     (0..8).filter(|i| bytes >> i & 1 != 0).fold(0, |mask, i| mask | 0xff << (8 * i))
 }
 
-/// Is a plain access of the running thread there an event? What it has done itself decides, and what is known beforehand: so it is the
-/// same whenever it runs again.
+/// Is a plain access of the running thread there an event? What it has done itself decides, and what is known
+/// beforehand: so it is the same whenever it runs again.
 #[inline]
 pub fn is_event(address: usize, size: usize) -> bool {
     !shared().events.is_empty() && is_event_slow(address, size)
@@ -179,7 +184,8 @@ pub fn touched(address: usize, size: usize) {
     }
 }
 
-/// What eight bytes hold, if nothing has been an event there. Of a stack, nothing that is shared has a value before it is written.
+/// What eight bytes hold, if nothing has been an event there. Of a stack, nothing that is shared has a value before
+/// it is written.
 fn held(at: usize) -> u64 {
     let value = control::memory(Location::new(at as u64, Size::B8)).0 as u64;
     match shared().events.get(&at) {
@@ -361,7 +367,8 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     });
 }
 
-// A thread may wait for memory of which nobody knows yet that it is shared, because the one who will write it has not run.
+// A thread may wait for memory of which nobody knows yet that it is shared, because the one who will write it has not
+// run.
 
 /// Does anybody look at what the running thread reads?
 #[inline(always)]
@@ -394,7 +401,8 @@ pub fn see(address: usize, size: usize, write: bool) -> bool {
     true
 }
 
-/// The thread that is looked at is in this local state. If it was so when that began, it waits for what it has read: that is shared.
+/// The thread that is looked at is in this local state. If it was so when that began, it waits for what it has read:
+/// that is shared.
 pub fn compare(digest: u64) {
     let Some(watch) = &shared().watch else { return };
     if watch.digest != digest || watch.reads.is_empty() {

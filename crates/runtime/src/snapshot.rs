@@ -1,8 +1,8 @@
 //! The program's memory, put back to what it was before `main`.
 //!
-//! Every private writable mapping is copied once: data of the program and its libraries, the main thread's storage, the beginning of
-//! its heap. After an execution, pages that differ are copied back. Left alone are stacks (a frame is written before it
-//! is read), the runtime's own memory, and what lenders lend, which they renew themselves.
+//! Every private writable mapping is copied once: data of the program and its libraries, the main thread's storage,
+//! the beginning of its heap. After an execution, pages that differ are copied back. Left alone are stacks (a frame
+//! is written before it is read), the runtime's own memory, and what lenders lend, which they renew themselves.
 
 use crate::{arena, fibers, global::Global, heap, modules, shadow};
 
@@ -16,8 +16,8 @@ struct Region {
 
 static REGIONS: Global<Vec<Region>> = Global::new(Vec::new());
 
-/// Copies the program's memory. `arguments` is where the main stack's arguments and environment begin; `own` are further ranges
-/// that are the runtime's.
+/// Copies the program's memory. `arguments` is where the main stack's arguments and environment begin; `own` are
+/// further ranges that are the runtime's.
 pub fn take(arguments: usize, own: &[(usize, usize)]) {
     let mappings = modules::mappings();
     let library =
@@ -69,8 +69,8 @@ pub fn restore() {
     for region in REGIONS.get().iter() {
         for (i, page) in region.copy.chunks(PAGE).enumerate() {
             let at = (region.start + i * PAGE) as *mut u8;
-            // SAFETY: the range was readable and writable when it was copied; a program that unmaps its own data has crashed
-            // before it gets here.
+            // SAFETY: the range was readable and writable when it was copied; a program that unmaps its own data has
+            // crashed before it gets here.
             unsafe {
                 if std::slice::from_raw_parts(at, page.len()) != page {
                     std::ptr::copy_nonoverlapping(page.as_ptr(), at, page.len());

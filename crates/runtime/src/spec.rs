@@ -1,7 +1,9 @@
-//! What the program says of itself through `fencepost.h`: its operations, and what it observes; and whether that is allowed.
+//! What the program says of itself through `fencepost.h`: its operations, and what it observes; and whether that is
+//! allowed.
 //!
-//! The outcome of an execution is the last value of each key that it observed. The host has the outcomes of atomic operations collected first
-//! (see [`atomically`](crate::atomically)) and hands them over with the request of the campaign proper; any other outcome is a finding.
+//! The outcome of an execution is the last value of each key that it observed. The host has the outcomes of atomic
+//! operations collected first (see [`atomically`](crate::atomically)) and hands them over with the request of the
+//! campaign proper; any other outcome is a finding.
 
 use crate::ending::Verdict;
 use crate::global::Global;

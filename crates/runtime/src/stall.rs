@@ -1,14 +1,17 @@
 //! Is an execution that reaches the limit of its steps, or in which nothing has changed for long, in an endless loop?
 //!
-//! It goes on for some more steps under a schedule that is as fair as can be: buffers are drained first, threads take turns, loads read
-//! the newest store. If then every thread that can go on stands where it stood before, with the same registers and the same stack, and nobody has
-//! written anything in between, what they read cannot change any more: they go around for ever, and that is a livelock. Otherwise
-//! the execution was only long, as far as anybody can tell: if the limit is reached it counts as cut off, otherwise it goes on like that. (It does not go
-//! back to its own schedule: a replay follows the answers up to here, and from here on finds them by itself.)
+//! It goes on for some more steps under a schedule that is as fair as can be: buffers are drained first, threads take
+//! turns, loads read the newest store. If then every thread that can go on stands where it stood before, with the
+//! same registers and the same stack, and nobody has written anything in between, what they read cannot change any
+//! more: they go around for ever, and that is a livelock. Otherwise the execution was only long, as far as anybody
+//! can tell: if the limit is reached it counts as cut off, otherwise it goes on like that. (It does not go back to
+//! its own schedule: a replay follows the answers up to here, and from here on finds them by itself.)
 //!
-//! Memory is fair: whatever waits in a buffer is made visible first, and that is a change. So a loop that waits for such a store is not endless.
+//! Memory is fair: whatever waits in a buffer is made visible first, and that is a change. So a loop that waits for
+//! such a store is not endless.
 //!
-//! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called endless here.
+//! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called
+//! endless here.
 
 use crate::global::Global;
 use crate::{clock, control, explore, fibers, progress};
@@ -21,7 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// So many more steps are given. Time passes for threads that sleep while others are busy: that must fit in.
 pub const STEPS: u64 = 20_000;
 
-/// After so many steps without a change it is time to look, well before the limit: loops that wait for something that comes are much shorter.
+/// After so many steps without a change it is time to look, well before the limit: loops that wait for something that
+/// comes are much shorter.
 pub const QUIET: u64 = 20_000;
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -87,8 +91,8 @@ pub fn spinning() -> Vec<ThreadId> {
     (0..looping.len() as u32).map(ThreadId).filter(|t| looping[t.index()]).collect()
 }
 
-/// The running thread is about to ask for something where nothing is known of its registers. Only noted: the hook is not at work yet, and whatever it
-/// calls may come back in.
+/// The running thread is about to ask for something where nothing is known of its registers. Only noted: the hook is
+/// not at work yet, and whatever it calls may come back in.
 #[inline]
 pub fn uncertain() {
     UNCERTAIN.store(true, Ordering::Relaxed);

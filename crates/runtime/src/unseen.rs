@@ -1,12 +1,14 @@
 //! Memory that code without instrumentation writes, while a program is explored.
 //!
-//! Nobody announces such writes, so that no exploration knows of them: what depends on their order is not explored. What can be noticed is that the
-//! program's variables have changed since the running thread was resumed, where nobody has announced a store. If two threads do that to the same eight bytes
-//! with nothing to order them, the exploration says that it is not complete.
+//! Nobody announces such writes, so that no exploration knows of them: what depends on their order is not explored.
+//! What can be noticed is that the program's variables have changed since the running thread was resumed, where
+//! nobody has announced a store. If two threads do that to the same eight bytes with nothing to order them, the
+//! exploration says that it is not complete.
 //!
-//! Looked at are the variables of the program's own file, in the first executions and every few after that; those that were found to be written like this, always.
-//! What a thread changes and changes back before its next operation is not noticed, nor what lies in the heap, on stacks or in libraries. Of Rust's
-//! standard library, which has no instrumentation and synchronises by itself, nothing is said here.
+//! Looked at are the variables of the program's own file, in the first executions and every few after that; those
+//! that were found to be written like this, always. What a thread changes and changes back before its next operation
+//! is not noticed, nor what lies in the heap, on stacks or in libraries. Of Rust's standard library, which has no
+//! instrumentation and synchronises by itself, nothing is said here.
 
 use crate::global::{self, Global};
 use crate::{control, explore, fibers, modules};

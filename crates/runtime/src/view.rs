@@ -1,19 +1,22 @@
 //! What memory holds under the hardware models: the running thread's view.
 //!
-//! The instrumentation announces a plain access, and the program then makes it itself. So memory always holds what the running thread
-//! sees: the values that all see, with the thread's own buffered stores on top. Loads need no work at all, and code without
-//! instrumentation sees its own thread's values.
+//! The instrumentation announces a plain access, and the program then makes it itself. So memory always holds what
+//! the running thread sees: the values that all see, with the thread's own buffered stores on top. Loads need no work
+//! at all, and code without instrumentation sees its own thread's values.
 //!
-//! - A plain store is made by the program after its hook. At the thread's next hook the new value is read back and handed to the
-//!   engine as a store ([`settle`]). Until the engine has performed it, other threads must not see it: it is *tentative*.
-//! - When the engine has taken steps and says who goes on, every place that may differ between the two threads' views, or that was
-//!   changed meanwhile, is written with what the next thread sees ([`refresh`]). The engine's machine knows that for every place.
+//! - A plain store is made by the program after its hook. At the thread's next hook the new value is read back and
+//!   handed to the engine as a store ([`settle`]). Until the engine has performed it, other threads must not see it:
+//!   it is *tentative*.
+//! - When the engine has taken steps and says who goes on, every place that may differ between the two threads'
+//!   views, or that was changed meanwhile, is written with what the next thread sees ([`refresh`]). The engine's
+//!   machine knows that for every place.
 //! - Under pslo a load may read an old value. It is put there for the load, and taken away at the thread's next hook.
-//! - Code without instrumentation writes too. Where memory is not what the engine believes of it, somebody else has written: that counts
-//!   as a store that all see at once ([`control::notice`]).
+//! - Code without instrumentation writes too. Where memory is not what the engine believes of it, somebody else has
+//!   written: that counts as a store that all see at once ([`control::notice`]).
 //!
-//! Two kinds of accesses are not worth an operation: those of a thread that is alone, and those of a thread to its own stack as long as no other
-//! has touched the place. The second is a deviation: the first such store cannot be delayed.
+//! Two kinds of accesses are not worth an operation: those of a thread that is alone, and those of a thread to its
+//! own stack as long as no other has touched the place. The second is a deviation: the first such store cannot be
+//! delayed.
 
 use crate::global::{self, Global};
 use crate::shadow::{Kind, READ, WRITE, What};
@@ -29,7 +32,8 @@ struct Own {
     announced: Vec<(Location, usize)>,
     /// Stores that are in memory, and that the engine has not performed yet.
     tentative: Vec<Location>,
-    /// A place that holds an old value, for the load that the program is about to make, and the value that belongs there.
+    /// A place that holds an old value, for the load that the program is about to make, and the value that belongs
+    /// there.
     stale: Option<(Location, Value)>,
     /// Stores that wait in its buffer.
     buffered: Vec<Waiting>,
@@ -218,8 +222,9 @@ fn one(at: Location, write: bool) {
     }
 }
 
-/// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access takes place, so that what others did while
-/// it waited counts. A store is then already on its way to its buffer, and a thread drains its own before it frees anything: what leaves a buffer later is no access.
+/// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access
+/// takes place, so that what others did while it waited counts. A store is then already on its way to its buffer, and
+/// a thread drains its own before it frees anything: what leaves a buffer later is no access.
 pub fn look_for_misuse(address: usize, size: usize, kind: Kind) {
     if heap::has(address)
         && let Some(earlier) = shadow::freed(address, size)
@@ -353,7 +358,8 @@ pub fn refresh(from: ThreadId, to: ThreadId) {
         places.sort_unstable();
         places.dedup();
     }
-    // What all see, with the next thread's own stores on top. Of one that goes on itself only what has changed is looked at.
+    // What all see, with the next thread's own stores on top. Of one that goes on itself only what has changed is
+    // looked at.
     let whose = if from == to { to } else { control::NOBODY };
     for at in places.iter().filter(|at| !is_dead(**at)) {
         let value = control::peek(whose, *at);

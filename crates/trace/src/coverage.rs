@@ -1,11 +1,12 @@
 //! Which reads read from which stores, over the executions of a campaign.
 //!
-//! A table of a fixed size without pointers, so that it can lie in memory that processes share. Nobody writes to it but the worker whose it is;
-//! its words are atomic only because others may look.
+//! A table of a fixed size without pointers, so that it can lie in memory that processes share. Nobody writes to it
+//! but the worker whose it is; its words are atomic only because others may look.
 //!
-//! What a campaign has seen must not depend on who ran which part of it. So what steers an execution is what was seen earlier *in its block*: executions
-//! are run in blocks of [`BLOCK`], each by one worker from its first to its last, and each block starts as if nothing had been seen. What is
-//! reported is, for each pair, the first execution that had it, which adds up over workers.
+//! What a campaign has seen must not depend on who ran which part of it. So what steers an execution is what was seen
+//! earlier *in its block*: executions are run in blocks of [`BLOCK`], each by one worker from its first to its last,
+//! and each block starts as if nothing had been seen. What is reported is, for each pair, the first execution that
+//! had it, which adds up over workers.
 
 use crate::Pair;
 use std::fmt;

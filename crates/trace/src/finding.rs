@@ -154,8 +154,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The program points that take part.
     pub labels: Vec<FindingLabel>,
-    /// Where the threads that take part were, in full: the accesses or waits themselves, then where threads were created and memory was
-    /// allocated and freed.
+    /// Where the threads that take part were, in full: the accesses or waits themselves, then where threads were
+    /// created and memory was allocated and freed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<FindingStack>,
     /// The memory that it is about.

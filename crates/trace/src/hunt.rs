@@ -1,9 +1,10 @@
-//! What a hunt for violations of sequential consistency hands from one part of the house to another: cycles of program points, and how to
-//! bring one about.
+//! What a hunt for violations of sequential consistency hands from one part of the house to another: cycles of
+//! program points, and how to bring one about.
 
 use serde::{Deserialize, Serialize};
 
-/// A cycle of program points: in each of several threads one access or two, the last of each in conflict with the first of the next.
+/// A cycle of program points: in each of several threads one access or two, the last of each in conflict with the
+/// first of the next.
 ///
 /// Program points are numbers of whoever predicted it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -108,7 +109,8 @@ pub struct Bias {
 
 impl Default for Bias {
     fn default() -> Bias {
-        // P is the paper's. Its delays are in seconds; these are of the order of the longest critical section of its programs.
+        // P is the paper's. Its delays are in seconds; these are of the order of the longest critical section of its
+        // programs.
         Bias { chance: 50, store_delay: 60, load_delay: 30 }
     }
 }

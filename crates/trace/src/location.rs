@@ -108,8 +108,8 @@ const KIND_MASK: u64 = 0x7f << KIND_SHIFT;
 const SPREAD: u32 = 4;
 
 impl Location {
-    /// Tells two kinds of objects at the same address apart whose hidden states are alike: futexes from condition variables, and the guards of C++ statics
-    /// from `pthread_once_t`. Part of the key.
+    /// Tells two kinds of objects at the same address apart whose hidden states are alike: futexes from condition
+    /// variables, and the guards of C++ statics from `pthread_once_t`. Part of the key.
     pub const OTHER_KEY: u64 = 1 << 50;
 
     /// `size` bytes at `address`.

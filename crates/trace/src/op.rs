@@ -97,7 +97,8 @@ pub enum Guard {
     Differs(Value),
     /// At least this value.
     AtLeast(Value),
-    /// A barrier's count of arrivals ([`Hidden::BarrierOpen`](crate::Hidden)): at least this one, since the same initialisation of the barrier.
+    /// A barrier's count of arrivals ([`Hidden::BarrierOpen`](crate::Hidden)): at least this one, since the same
+    /// initialisation of the barrier.
     Arrived(Value),
     /// A set of waiting threads (a condition variable's state) in which this thread has been woken.
     Woken(ThreadId),
@@ -260,7 +261,8 @@ pub enum Op {
     Yield,
     /// The program fails here; the thread goes no further and the execution ends.
     Fail(crate::Failure),
-    /// The whole process ends here, in order, while other threads may still run: what they have done until then was done, and nothing follows.
+    /// The whole process ends here, in order, while other threads may still run: what they have done until then was
+    /// done, and nothing follows.
     Quit,
     /// The thread is done. It is not resumed again.
     Exit,

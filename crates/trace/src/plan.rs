@@ -101,7 +101,8 @@ pub enum StrategySpec {
     Graph {
         /// The steps in an order in which every thread can take them.
         steps: Vec<GraphStep>,
-        /// Of a native program: memory whose plain accesses are among the steps, as addresses of eight bytes each and which of these.
+        /// Of a native program: memory whose plain accesses are among the steps, as addresses of eight bytes each and
+        /// which of these.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shared: Vec<(u64, u8)>,
     },
@@ -122,7 +123,8 @@ pub struct GraphStep {
     /// A write's place in the coherence order of its location, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// No event, and only at the end of the list: the thread ends the process here (true), or could have and does not come to that (false).
+    /// No event, and only at the end of the list: the thread ends the process here (true), or could have and does not
+    /// come to that (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<bool>,
 }

@@ -16,11 +16,11 @@ pub enum Scheduler {
     /// Threads have priorities, which change at a few points (Burckhardt and others: A Randomized Scheduler with
     /// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
     Pct,
-    /// Operations have priorities, and draw new ones when they meet a conflicting one (Yuan, Yang, Gu: Partial Order Aware
-    /// Concurrency Sampling, CAV 2018).
+    /// Operations have priorities, and draw new ones when they meet a conflicting one (Yuan, Yang, Gu: Partial Order
+    /// Aware Concurrency Sampling, CAV 2018).
     Pos,
-    /// Threads wait for each other before operations that conflict (after Sen: Race Directed Random Testing of Concurrent
-    /// Programs, PLDI 2008).
+    /// Threads wait for each other before operations that conflict (after Sen: Race Directed Random Testing of
+    /// Concurrent Programs, PLDI 2008).
     Meet,
 }
 
@@ -74,8 +74,8 @@ pub struct Sampling {
     pub scheduler: Scheduler,
     /// pct: the number of ordering constraints that a bug may need; priorities change at one point less.
     pub depth: u32,
-    /// In how many of 100 choices something old is preferred: a load reads an old store, a buffered store stays where it is. If
-    /// absent, executions differ in it.
+    /// In how many of 100 choices something old is preferred: a load reads an old store, a buffered store stays where
+    /// it is. If absent, executions differ in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<u32>,
     /// pct: how long the execution is thought to be, in steps; 0 if nobody knows.
@@ -118,8 +118,8 @@ impl Default for Sampling {
     }
 }
 
-/// The seed of the execution of this number in a campaign with this seed. It depends on nothing else, so that it does not matter who
-/// runs which.
+/// The seed of the execution of this number in a campaign with this seed. It depends on nothing else, so that it does
+/// not matter who runs which.
 ///
 /// ```
 /// use fencepost_trace::execution_seed;

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 
 /// Build a Rust package as cargo does, with instrumentation and with the runtime linked in.
 ///
-/// `fencepost cargo build --release` leaves programs in target/TRIPLE/release; `fencepost cargo test --no-run` names the test programs that it
-/// built. Any of them is a target of `fencepost test`. All arguments go to cargo.
+/// `fencepost cargo build --release` leaves programs in target/TRIPLE/release; `fencepost cargo test --no-run` names
+/// the test programs that it built. Any of them is a target of `fencepost test`. All arguments go to cargo.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Args {

@@ -6,7 +6,8 @@ use fencepost_native::compiler::{Language, become_compiler};
 use fencepost_native::embedded::runtime_directory;
 use std::ffi::OsString;
 
-/// Compile C as gcc does (or as the compiler that FENCEPOST_CC names), with instrumentation and with the runtime linked in.
+/// Compile C as gcc does (or as the compiler that FENCEPOST_CC names), with instrumentation and with the runtime
+/// linked in.
 ///
 /// Stands in for CC in any build system. All arguments go to the compiler.
 #[derive(clap::Args, Debug)]

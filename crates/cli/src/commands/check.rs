@@ -13,10 +13,10 @@ use std::time::Instant;
 
 /// Explore every behaviour of a program, no two executions alike: a proof or a bug.
 ///
-/// Under sc, tso and pso, plain accesses to memory that threads share without order are explored like atomics; under c11 they are races.
-/// A wait with a timeout may always time out.
-/// Exit status 0 means that everything was explored and nothing found, 3 that nothing was found before a limit was hit.
-/// With --executions one core explores, so that what is cut off does not depend on --jobs.
+/// Under sc, tso and pso, plain accesses to memory that threads share without order are explored like atomics; under
+/// c11 they are races. A wait with a timeout may always time out. Exit status 0 means that everything was explored
+/// and nothing found, 3 that nothing was found before a limit was hit. With --executions one core explores, so that
+/// what is cut off does not depend on --jobs.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]

@@ -5,7 +5,8 @@ use crate::screen::Screen;
 use fencepost_native::compiler::Language;
 use std::ffi::OsString;
 
-/// Compile C++ as g++ does (or as the compiler that FENCEPOST_CXX names), with instrumentation and with the runtime linked in.
+/// Compile C++ as g++ does (or as the compiler that FENCEPOST_CXX names), with instrumentation and with the runtime
+/// linked in.
 ///
 /// Stands in for CXX in any build system. All arguments go to the compiler.
 #[derive(clap::Args, Debug)]

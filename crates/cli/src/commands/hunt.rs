@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Predict violations of sequential consistency, force each one to happen, and tell those that break the program from those that do not.
+/// Predict violations of sequential consistency, force each one to happen, and tell those that break the program from
+/// those that do not.
 ///
-/// First the program is run without any reordering, at random. From these executions follow all cycles of conflicting accesses that the model could
-/// make real. Then the program is run again for each of them: in an order solved for, with Relaxer's biased scheduler, with Orion's exact one. A violation is
-/// harmful if the program then fails, or prints what it never prints without reordering, or breaks its specification (--spec). For harmful ones the orderings that prevent them are
-/// named, and tried.
+/// First the program is run without any reordering, at random. From these executions follow all cycles of conflicting
+/// accesses that the model could make real. Then the program is run again for each of them: in an order solved for,
+/// with Relaxer's biased scheduler, with Orion's exact one. A violation is harmful if the program then fails, or
+/// prints what it never prints without reordering, or breaks its specification (--spec). For harmful ones the
+/// orderings that prevent them are named, and tried.
 ///
 /// Exit status 1 means that a violation is harmful (or that the program fails without any); 0 that none is.
 #[derive(clap::Args, Debug)]
@@ -59,8 +61,8 @@ pub struct Args {
     /// Orion: for how many steps a thread waits for its turn
     #[arg(long, value_name = "STEPS", default_value_t = Exact::default().patience, help_heading = "Methods")]
     patience: u64,
-    /// Hold what the program observes (fencepost.h) against a specification: atomic (a violation is harmful too if its outcome is
-    /// none that the program has when each operation takes effect at once)
+    /// Hold what the program observes (fencepost.h) against a specification: atomic (a violation is harmful too if
+    /// its outcome is none that the program has when each operation takes effect at once)
     #[arg(long, value_enum, value_name = "SPEC", hide_possible_values = true)]
     spec: Option<Spec>,
     /// Do not look for the orderings that prevent harmful violations

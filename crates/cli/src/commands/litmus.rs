@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 
 /// Tell exactly which final states litmus tests can end in, under each memory model.
 ///
-/// A state that `exists` asks for is an answer, not a finding: the exit status is 0 unless a file could not be run (2). To be
-/// told by the exit status, use `fencepost check`. Limits are for each test and model; a result that one cut short says so.
+/// A state that `exists` asks for is an answer, not a finding: the exit status is 0 unless a file could not be run
+/// (2). To be told by the exit status, use `fencepost check`. Limits are for each test and model; a result that one
+/// cut short says so.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Litmus tests; directories are searched for *.litmus; - is standard input
@@ -32,15 +33,15 @@ pub struct Args {
     /// Memory models: a list of sc, tso, pso, pslo, c11, separated by commas, or all
     #[arg(long, value_name = "MODELS", default_value = "all")]
     model: ModelList,
-    /// Show an execution that ends in this state, such as '0:r0=0,x=1', or in one that the condition speaks of (exists), or
-    /// that has a data race (race)
+    /// Show an execution that ends in this state, such as '0:r0=0,x=1', or in one that the condition speaks of
+    /// (exists), or that has a data race (race)
     #[arg(long, value_name = "STATE")]
     show: Option<Wanted>,
     /// Write the executions shown to this directory, for replay
     #[arg(long, value_name = "DIR", requires = "show")]
     out: Option<PathBuf>,
-    /// Try every choice of the operational machine, for all models (pslo has no other way) [default: every execution graph
-    /// that the axioms permit]
+    /// Try every choice of the operational machine, for all models (pslo has no other way) [default: every execution
+    /// graph that the axioms permit]
     #[arg(long)]
     machine: bool,
     /// How many stores fit a store buffer (tso, pso, with --machine) [default: any number]

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: its options and what it does.
 //!
-//! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line below.
+//! A new one is a file here, with a struct `Args` (whose documentation is the help) and a function `run`, and a line
+//! below.
 
 mod cargo;
 mod cc;

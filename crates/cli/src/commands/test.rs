@@ -19,9 +19,10 @@ const EXECUTIONS: u64 = 10_000;
 
 /// Run many executions of a program, each choice at random, and report what goes wrong.
 ///
-/// For a program that is: a failed assertion, an abort, a crash, a panic, a deadlock, a data race (under c11), misuse of the heap, an exit status
-/// other than 0. For a litmus test: a final state that `exists` asks for or that `~exists` or `forall` forbids, a data
-/// race (under c11), a failure. Without --executions and --time 10,000 executions are run.
+/// For a program that is: a failed assertion, an abort, a crash, a panic, a deadlock, a data race (under c11), misuse
+/// of the heap, an exit status other than 0. For a litmus test: a final state that `exists` asks for or that
+/// `~exists` or `forall` forbids, a data race (under c11), a failure. Without --executions and --time 10,000
+/// executions are run.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
@@ -31,12 +32,14 @@ pub struct Args {
     /// How many stores fit a store buffer (tso, pso) [default: any number]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
-    /// How a native program is put back to its beginning: in-place (its memory is restored, and what the kernel keeps for it),
-    /// fork (each execution has a process of its own), or auto: in place, unless the program does what that cannot undo
+    /// How a native program is put back to its beginning: in-place (its memory is restored, and what the kernel keeps
+    /// for it), fork (each execution has a process of its own), or auto: in place, unless the program does what that
+    /// cannot undo
     #[arg(long, value_enum, default_value_t = Restart::Auto, value_name = "HOW", hide_possible_values = true)]
     restart: Restart,
-    /// What is forgotten of long executions of native programs under c11: off (nothing), conservative (stores that no thread can
-    /// read any more), aggressive=N (also what stores older than N events hide: memory stays bounded, and some behaviours are lost)
+    /// What is forgotten of long executions of native programs under c11: off (nothing), conservative (stores that no
+    /// thread can read any more), aggressive=N (also what stores older than N events hide: memory stays bounded, and
+    /// some behaviours are lost)
     #[arg(long, value_name = "HOW", default_value = "conservative", value_parser = Pruning::from_str)]
     prune: Pruning,
 }

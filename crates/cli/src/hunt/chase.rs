@@ -22,7 +22,8 @@ const GOOD: usize = 5;
 const FAILED: usize = 2;
 /// How often courses are solved for, each time with what was learned.
 const STAGES: usize = 4;
-/// How many trials the published strategies have at a time before it is asked what was learned, and how often. Relaxer's leaves more to chance.
+/// How many trials the published strategies have at a time before it is asked what was learned, and how often.
+/// Relaxer's leaves more to chance.
 const BIASED: u64 = 2;
 const EXACT: u64 = 1;
 const REPEATS: usize = 3;
@@ -240,10 +241,11 @@ impl Lessons {
     }
 }
 
-/// The trials. Each cycle has courses, and each course is tried once, until a few have worked; then those share what is left of the trials. Where
-/// none works, executions with reordering may give new courses: threads that have read what they never read without reordering do new things. They
-/// are executions at random, and the violations of other cycles. Where still none works, the two published strategies have a few trials; if one of
-/// them is successful, its execution gives a course for the rest.
+/// The trials. Each cycle has courses, and each course is tried once, until a few have worked; then those share what
+/// is left of the trials. Where none works, executions with reordering may give new courses: threads that have read
+/// what they never read without reordering do new things. They are executions at random, and the violations of other
+/// cycles. Where still none works, the two published strategies have a few trials; if one of them is successful, its
+/// execution gives a course for the rest.
 fn trials(
     quarry: &mut impl Quarry,
     options: &Options,
@@ -442,8 +444,9 @@ impl<Q: Quarry> Round<'_, Q> {
     }
 }
 
-/// Runs the execution of every cycle that was brought about again: it must be the same, the model's axioms must accept it, those of sequential
-/// consistency must not, and the cycle must be in it. What fails that is not counted, and said.
+/// Runs the execution of every cycle that was brought about again: it must be the same, the model's axioms must
+/// accept it, those of sequential consistency must not, and the cycle must be in it. What fails that is not counted,
+/// and said.
 pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Result<(), Error> {
     let exposures: Vec<&Exposure> =
         chase.cycles.iter().filter_map(|chased| Some(&chased.witness.as_ref()?.exposure)).collect();
@@ -472,9 +475,9 @@ pub fn verify(quarry: &mut impl Quarry, model: Model, chase: &mut Chase) -> Resu
     Ok(())
 }
 
-/// Says which harmful cycles are to blame. An execution that fails may contain several, of which one would have been enough: so the fewest are
-/// looked for that leave no failure unexplained: first those that explain most, then those that take the least to prevent, then those that hurt
-/// most reliably.
+/// Says which harmful cycles are to blame. An execution that fails may contain several, of which one would have been
+/// enough: so the fewest are looked for that leave no failure unexplained: first those that explain most, then those
+/// that take the least to prevent, then those that hurt most reliably.
 pub fn blame(quarry: &mut impl Quarry, chase: &mut Chase, fences: &[(Place, FenceOrder)]) -> Result<(), Error> {
     let harmful: Vec<usize> = (0..chase.cycles.len()).filter(|i| chase.cycles[*i].harmful > 0).take(BLAMED).collect();
     let harm = |i: &usize| Some(&chase.cycles[*i].witness.as_ref()?.exposure);

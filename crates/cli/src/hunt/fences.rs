@@ -1,8 +1,9 @@
 //! Which orderings prevent harmful violations.
 //!
-//! A cycle is possible as long as one of its pairs can be reordered. So all of them have to be kept in order: each by a fence somewhere between its two
-//! accesses. One fence can serve several pairs, and a smallest set of places that serves all is looked for. Then the hunt is repeated with these
-//! fences in force; whatever is still harmful adds its pairs.
+//! A cycle is possible as long as one of its pairs can be reordered. So all of them have to be kept in order: each by
+//! a fence somewhere between its two accesses. One fence can serve several pairs, and a smallest set of places that
+//! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
+//! pairs.
 
 use super::chase::{Chase, blame, chase, is_late};
 use super::{Options, Place, Quarry};
@@ -22,8 +23,8 @@ const ROUNDS: usize = 5;
 
 /// The orderings that leave no harmful violation.
 ///
-/// Only the cycles that are to blame are broken at first. If something harmful is left, those to blame for that are broken too; if that leads nowhere,
-/// all harmful ones are.
+/// Only the cycles that are to blame are broken at first. If something harmful is left, those to blame for that are
+/// broken too; if that leads nowhere, all harmful ones are.
 pub fn advise(
     quarry: &mut impl Quarry,
     options: &Options,

@@ -1,4 +1,5 @@
-//! `fencepost hunt`: from a program to its violations of sequential consistency, those that hurt, and what prevents them.
+//! `fencepost hunt`: from a program to its violations of sequential consistency, those that hurt, and what prevents
+//! them.
 //!
 //! - here: the order of things, whatever kind of program it is ([`Quarry`]);
 //! - [`chase`]: prediction, trials, confirmation;
@@ -134,7 +135,8 @@ pub trait Quarry {
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn stray(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Strayed, Error>;
 
-    /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and those that were successful.
+    /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and
+    /// those that were successful.
     fn attempt(
         &mut self,
         attempts: &[Attempt],

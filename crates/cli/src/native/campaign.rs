@@ -171,8 +171,8 @@ fn watched(campaign: &Campaign, args: &CampaignArgs, usual: Option<u64>, screen:
     })
 }
 
-/// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again if many have found something:
-/// until it has met everything that they found.
+/// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
+/// if many have found something: until it has met everything that they found.
 fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Results> {
     // Which executions a limit on their number cuts off is only certain if one worker explores.
     let jobs = if args.work.executions.is_some() { 1 } else { args.work.jobs() as u32 };
@@ -372,7 +372,8 @@ fn finish(
         finding.id = i as u32 + 1;
         let mut plan = plan.clone();
         plan.strategy = strategy(&found);
-        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no trace.
+        // Too long to be written down: how its answers were drawn says which it was, and its number that there is no
+        // trace.
         let number = found.report.drawn.map(|_| found.report.execution);
         if number.is_some() || again.is_some() {
             let name = format!("finding-{}", finding.id);

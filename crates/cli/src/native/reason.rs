@@ -6,7 +6,8 @@ use fencepost_report::Describe;
 use fencepost_trace::{Event, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, Trace, Value};
 use std::collections::HashMap;
 
-/// An access that takes part in a race: whose, and how many events of its thread come before it. If it is atomic, it is the next of them.
+/// An access that takes part in a race: whose, and how many events of its thread come before it. If it is atomic, it
+/// is the next of them.
 #[derive(Clone, Copy, Debug)]
 struct End {
     thread: u32,
@@ -21,7 +22,8 @@ impl End {
     }
 }
 
-/// Why the first of the spots does not happen before the second. `halves`: times count an RMW twice, as execution graphs do.
+/// Why the first of the spots does not happen before the second. `halves`: times count an RMW twice, as execution
+/// graphs do.
 pub fn reason(trace: &Trace, words: &Words, first: (Spot, bool), second: (Spot, bool), halves: bool) -> Vec<String> {
     let mut threads: Vec<Vec<&Event>> = vec![Vec::new(); trace.threads as usize];
     for event in &trace.events {
@@ -108,7 +110,8 @@ impl<'a> Search<'a> {
         )
     }
 
-    /// A way by which values went from after the first access to before the second, if there is one, and where it does not synchronise.
+    /// A way by which values went from after the first access to before the second, if there is one, and where it
+    /// does not synchronise.
     fn way(&self, first: End, second: End) -> String {
         let mut readers: HashMap<u32, Vec<&Event>> = HashMap::new();
         for event in &self.trace.events {

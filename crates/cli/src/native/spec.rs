@@ -7,8 +7,8 @@ use crate::screen::Screen;
 use fencepost_native::host::{Campaign, SCHEDULES, collect_outcomes};
 use std::io::IsTerminal;
 
-/// Has the allowed outcomes collected, and puts them into the campaign's request. Says whether they are all there: if not, no outcome can be
-/// called wrong, and the campaign looks for other findings only.
+/// Has the allowed outcomes collected, and puts them into the campaign's request. Says whether they are all there: if
+/// not, no outcome can be called wrong, and the campaign looks for other findings only.
 pub fn specify(program: &Program, spec: Option<Spec>, campaign: &mut Campaign, screen: &Screen) -> Result<bool, Error> {
     let Some(Spec::Atomic) = spec else { return Ok(true) };
     if !screen.quiet && std::io::stderr().is_terminal() {

@@ -14,9 +14,11 @@ pub struct Points {
     pub early: Vec<u32>,
 }
 
-/// Holds accesses of a cycle back by chance: stores in their buffer, loads before they are made. Everything else is visible at once.
+/// Holds accesses of a cycle back by chance: stores in their buffer, loads before they are made. Everything else is
+/// visible at once.
 ///
-/// Time is the number of steps. A thread waits before a barrier until its stores have had their time, except under pslo (figure 9).
+/// Time is the number of steps. A thread waits before a barrier until its stores have had their time, except under
+/// pslo (figure 9).
 #[derive(Clone, Debug)]
 pub struct Biased<'a> {
     points: &'a Points,

@@ -9,8 +9,8 @@ const MOST_EXTRA: u32 = 64;
 
 /// Follows a [`Course`], whose program points are labels of the engine.
 ///
-/// Behind its end, or where it cannot be followed, threads are picked at random and every store becomes visible at once: what the course has brought
-/// about is all that was reordered.
+/// Behind its end, or where it cannot be followed, threads are picked at random and every store becomes visible at
+/// once: what the course has brought about is all that was reordered.
 #[derive(Clone, Debug)]
 pub struct OnCourse<'a> {
     course: &'a Course,

@@ -15,9 +15,9 @@ pub struct Stop {
     pub last: bool,
 }
 
-/// Brings a cycle about in its exact order: runs until a thread is about to make a store that may be passed, buffers it, lets the other accesses of
-/// the cycle follow in their order, each thread waiting for its turn, and commits the store in the end. If anything goes wrong it starts
-/// over with the rest of the execution.
+/// Brings a cycle about in its exact order: runs until a thread is about to make a store that may be passed, buffers
+/// it, lets the other accesses of the cycle follow in their order, each thread waiting for its turn, and commits the
+/// store in the end. If anything goes wrong it starts over with the rest of the execution.
 ///
 /// Time is the number of steps. Line numbers are those of the paper.
 #[derive(Clone, Debug)]
@@ -153,7 +153,8 @@ impl<'a> InOrder<'a> {
             let (turn_stop, access) = (&self.stops[(hunt.first + hunt.turn) % n], pending.what);
             if turn_stop.labels.contains(&pending.label) {
                 if hunt.next.is_some_and(|next| next != thread) {
-                    // Another thread may make the same access without being part of the cycle; the paper starts over (line 35).
+                    // Another thread may make the same access without being part of the cycle; the paper starts over
+                    // (line 35).
                     return None;
                 }
                 let (passable, last) = (turn_stop.passable, turn_stop.last);

@@ -52,22 +52,22 @@ pub enum What {
 
 /// Answers the choices of one execution.
 ///
-/// The engine takes each answer modulo the number of possibilities. The list of all answers where there was more than one *is* the
-/// execution: [`Follow`] gives it again.
+/// The engine takes each answer modulo the number of possibilities. The list of all answers where there was more than
+/// one *is* the execution: [`Follow`] gives it again.
 pub trait Strategy {
     /// Which actor goes next; `pending` tells what each of them would do. It is asked even if there is only one.
     /// `None` abandons the execution.
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize>;
 
-    /// The same where time may pass instead, so that a thread that waits for a time goes on although others could: the number of
-    /// actors says that it does. Most strategies let time pass only when nobody else can go on.
+    /// The same where time may pass instead, so that a thread that waits for a time goes on although others could:
+    /// the number of actors says that it does. Most strategies let time pass only when nobody else can go on.
     #[inline]
     fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.actor(actors, pending)
     }
 
-    /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for failing on it,
-    /// then for succeeding.
+    /// Which store a load of `thread` reads. For a weak compare-exchange a store may be there twice: first for
+    /// failing on it, then for succeeding.
     fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize;
 
     /// Are loads to read the newest store, whatever [`source_of`](Self::source_of) would say?
@@ -91,7 +91,8 @@ pub trait Strategy {
         self.source(thread, sources)
     }
 
-    /// `thread` reads, at `label`, from a store of which `origin` tells whose it is and where. Every read is told, whether there was a choice or not.
+    /// `thread` reads, at `label`, from a store of which `origin` tells whose it is and where. Every read is told,
+    /// whether there was a choice or not.
     #[inline]
     fn has_read(&mut self, thread: ThreadId, label: u32, origin: impl FnOnce() -> (ThreadId, u32)) {
         let _ = (thread, label, origin);

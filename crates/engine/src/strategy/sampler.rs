@@ -1,26 +1,27 @@
 //! Answers drawn at random, in one of several ways.
 //!
-//! Two things are drawn: who goes next ([`Scheduler`]), and what a load reads. A strategy is a seed and a [`Sampling`], and nothing else: what earlier
-//! executions have shown may decide the sampling of the next, never a choice inside it, so that the two give the same execution
-//! whenever they are given again.
+//! Two things are drawn: who goes next ([`Scheduler`]), and what a load reads. A strategy is a seed and a
+//! [`Sampling`], and nothing else: what earlier executions have shown may decide the sampling of the next, never a
+//! choice inside it, so that the two give the same execution whenever they are given again.
 //!
-//! *Loads.* A load that may read several stores takes any of them with the same probability, or, with the probability of the execution's
-//! mood, an old one, or the newest. Moods differ between executions because bugs often need several loads to read old values, or none.
+//! *Loads.* A load that may read several stores takes any of them with the same probability, or, with the probability
+//! of the execution's mood, an old one, or the newest. Moods differ between executions because bugs often need
+//! several loads to read old values, or none.
 //!
-//! *Stretches.* A long execution should not be all of one kind, nor a thread stay behind for good: after a stretch of steps the mood and
-//! the priorities of pct are drawn anew. How long a stretch is differs between executions too, because other bugs need that somebody is
-//! kept back for long.
+//! *Stretches.* A long execution should not be all of one kind, nor a thread stay behind for good: after a stretch of
+//! steps the mood and the priorities of pct are drawn anew. How long a stretch is differs between executions too,
+//! because other bugs need that somebody is kept back for long.
 //!
-//! *Beginnings.* Threads that are created one after the other start together in every third execution: otherwise the first would be ahead
-//! more often than not. (Not with the `random` scheduler, which is to be C11Tester's.)
+//! *Beginnings.* Threads that are created one after the other start together in every third execution: otherwise the
+//! first would be ahead more often than not. (Not with the `random` scheduler, which is to be C11Tester's.)
 //!
-//! *Time.* A timeout may fire and a sleep may end before others have done anything, since a machine may stop them for as long as it likes. In
-//! every fourth execution that happens, a few times at most ([`Haste`]): a program whose timeouts are there for the worst case should mostly be seen without
-//! it.
+//! *Time.* A timeout may fire and a sleep may end before others have done anything, since a machine may stop them for
+//! as long as it likes. In every fourth execution that happens, a few times at most ([`Haste`]): a program whose
+//! timeouts are there for the worst case should mostly be seen without it.
 //!
-//! *Waiting.* A thread that goes around a loop until another has done something must not keep that other from doing it. One
-//! that comes back to where it was without having written anything new is taken to wait ([`Round`]): it goes behind all others, and soon reads what
-//! is newest. So priorities starve nobody.
+//! *Waiting.* A thread that goes around a loop until another has done something must not keep that other from doing
+//! it. One that comes back to where it was without having written anything new is taken to wait ([`Round`]): it goes
+//! behind all others, and soon reads what is newest. So priorities starve nobody.
 
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
@@ -30,22 +31,22 @@ use fencepost_trace::{
 
 /// A thread that has come back so often waits, to the schedulers with priorities.
 const ROUNDS: u32 = 3;
-/// Of four executions under pct one has stubborn threads: they go on until they have come back so often, and give way as rarely. That is how a thread
-/// which looks a few times and then sleeps gets to sleep before another wakes it.
+/// Of four executions under pct one has stubborn threads: they go on until they have come back so often, and give way
+/// as rarely. That is how a thread which looks a few times and then sleeps gets to sleep before another wakes it.
 const STUBBORN: u64 = 4;
 const STUBBORN_ROUNDS: u32 = 64;
 /// And so often, to its loads.
 const PATIENCE: u32 = 8;
-/// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the more old
-/// stores there are, and somebody has to get on.
+/// After so many loads with a choice a thread reads what is newest every other time: the longer an execution is, the
+/// more old stores there are, and somebody has to get on.
 const LONG: u32 = 64;
 /// The shortest stretch, in steps; there are seven others, each twice as long as the one before.
 const STRETCH: u64 = 64;
 /// A thread that is preferred for so many steps in a row goes behind the others, whatever it does.
 const MOST_IN_A_ROW: u32 = 1_000;
 
-// Priorities, from the lowest: threads that wait, from `WAITING` down; threads that pct has moved back; buffers that keep their
-// stores; everybody else.
+// Priorities, from the lowest: threads that wait, from `WAITING` down; threads that pct has moved back; buffers that
+// keep their stores; everybody else.
 const WAITING: u64 = 1 << 40;
 const MOVED_BACK: u64 = 1 << 41;
 const KEPT: u64 = 1 << 42;
@@ -66,7 +67,8 @@ struct Haste {
 }
 
 impl Haste {
-    /// It follows from bits that decide nothing else, so that an execution in which nobody waits for a time is the same with it as without.
+    /// It follows from bits that decide nothing else, so that an execution in which nobody waits for a time is the
+    /// same with it as without.
     fn of(bits: u64) -> Haste {
         if !bits.is_multiple_of(HASTY) {
             return Haste::default();
@@ -192,8 +194,8 @@ impl<'a> Sampler<'a> {
         sampler
     }
 
-    /// The `execution`-th execution of a campaign: what it shall be like follows from its number and from what `coverage` has seen in
-    /// its block.
+    /// The `execution`-th execution of a campaign: what it shall be like follows from its number and from what
+    /// `coverage` has seen in its block.
     pub fn plan(campaign: u64, sampling: &Sampling, execution: u64, coverage: &Coverage) -> (u64, Sampling) {
         coverage.begin(execution);
         let mut sampling = sampling.of_execution(execution);
@@ -290,8 +292,8 @@ impl<'a> Sampler<'a> {
         self.slot(thread).round.returns >= ROUNDS
     }
 
-    /// c11: a thread that has made a relaxed or release store goes on as long as more of them follow. Nobody can tell the difference,
-    /// and loads have more to choose from.
+    /// c11: a thread that has made a relaxed or release store goes on as long as more of them follow. Nobody can tell
+    /// the difference, and loads have more to choose from.
     fn next_store(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         if !self.storing {
             return None;
@@ -387,7 +389,8 @@ impl<'a> Sampler<'a> {
         best
     }
 
-    /// meet: whoever is about to do what conflicts with nothing that others are about to do goes on. Where that is nobody, chance decides.
+    /// meet: whoever is about to do what conflicts with nothing that others are about to do goes on. Where that is
+    /// nobody, chance decides.
     fn by_meeting(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> usize {
         // Threads come before buffers.
         let threads = actors.iter().take_while(|actor| matches!(actor, Actor::Thread(_))).count();

@@ -130,8 +130,8 @@ impl<T: Threads> Explorer<T> {
         &self.walk.program
     }
 
-    /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses turned
-    /// out to overlap.
+    /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses
+    /// turned out to overlap.
     pub fn explore<V: Visitor<T>>(&mut self, begin: impl FnMut() -> V) -> Result<V, ExploreError> {
         self.explore_with(begin, |_| Flow::Continue(()))
     }
@@ -153,7 +153,8 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
-    /// Explores a subtree. `between` is called after every execution and may take tasks off with [`split`](Self::split).
+    /// Explores a subtree. `between` is called after every execution and may take tasks off with
+    /// [`split`](Self::split).
     pub(super) fn explore_task<V: Visitor<T>>(
         &mut self,
         task: Task,
@@ -210,8 +211,9 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
-    /// Tells of each way in which the process has ended in the graph at hand. Where other threads ran on after that, or could have ended it too, the program runs along the
-    /// graph once more, so that it stands where that end leaves it.
+    /// Tells of each way in which the process has ended in the graph at hand. Where other threads ran on after that,
+    /// or could have ended it too, the program runs along the graph once more, so that it stands where that end
+    /// leaves it.
     fn tell_ends<V: Visitor<T>>(&mut self, visitor: &mut V) -> Result<Flow, ExploreError> {
         let ends = std::mem::take(&mut self.walk.ends);
         let graph = &current(&mut self.contexts).graph;
@@ -265,7 +267,8 @@ impl<T: Threads> Explorer<T> {
         self.contexts.iter().map(|context| context.todo.len()).sum()
     }
 
-    /// Keeps every other alternative: the first, third and so on if `first`, otherwise the rest. So two copies of an exploration share what is left.
+    /// Keeps every other alternative: the first, third and so on if `first`, otherwise the rest. So two copies of an
+    /// exploration share what is left.
     pub fn halve(&mut self, first: bool) {
         let mut keep = !first;
         for context in &mut self.contexts {
@@ -320,8 +323,8 @@ impl<T: Threads> Explorer<T> {
         data.flags.has(Flags::EXCLUSIVE) && next.is_some_and(|next| graph.node(*next).flags.has(Flags::EXCLUSIVE))
     }
 
-    /// Adds the writing half of such an RMW. No graph with both is consistent, so that the program need not run: all that is of interest are
-    /// the reads that this write may be read by instead, the other RMW's above all.
+    /// Adds the writing half of such an RMW. No graph with both is consistent, so that the program need not run: all
+    /// that is of interest are the reads that this write may be read by instead, the other RMW's above all.
     fn add_second(&mut self, read: Node) {
         let context = self.contexts.last_mut().expect("an alternative has a context");
         let data = *context.graph.node(read);
@@ -336,8 +339,8 @@ impl<T: Threads> Explorer<T> {
         context.graph.place_write(write, context.graph.position_of(read) + 1);
     }
 
-    /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left. A guarded read that `write` does not let
-    /// through waits instead.
+    /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left. A
+    /// guarded read that `write` does not let through waits instead.
     fn revisit(&mut self, write: Node, read: Node, variant: u32) -> bool {
         let mut child = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         let parent = self.contexts.last_mut().expect("a revisit has a context");

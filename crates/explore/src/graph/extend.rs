@@ -52,7 +52,8 @@ impl<T: Threads> Explorer<T> {
         if let Some(t) = self.walk.threads.iter().position(|run| run.half.is_some()) {
             return Ok(self.add_exclusive_write(ThreadId(t as u32)));
         }
-        // A guarded read that the last write does not let through comes after everything else: see the module's documentation.
+        // A guarded read that the last write does not let through comes after everything else: see the module's
+        // documentation.
         let mut waiting = None;
         for t in 0..self.walk.threads.len() {
             let thread = ThreadId(t as u32);
@@ -128,7 +129,8 @@ impl<T: Threads> Explorer<T> {
         self.race_of_last()
     }
 
-    /// Nobody can go on but by a guarded read that the last write does not let through. It waits; the other writes that it could read are noted.
+    /// Nobody can go on but by a guarded read that the last write does not let through. It waits; the other writes
+    /// that it could read are noted.
     fn add_wait(&mut self, thread: ThreadId, access: Access, place: Place) {
         let (graph, sets) = (&current(&mut self.contexts).graph, &self.walk.sets);
         let newest = declined(graph, thread);
@@ -174,7 +176,8 @@ impl<T: Threads> Explorer<T> {
         read
     }
 
-    /// Adds a write that comes last in coherence order, and notes the other consistent positions and the reads that it may revisit.
+    /// Adds a write that comes last in coherence order, and notes the other consistent positions and the reads that
+    /// it may revisit.
     fn add_store(
         &mut self,
         thread: ThreadId,
@@ -246,7 +249,8 @@ pub(super) fn current(contexts: &mut [Context]) -> &mut Context {
     contexts.last_mut().expect("a run has a context")
 }
 
-/// What `thread` has waited for at the access that it is at: it reads none of the events up to this one. `None` if it has not waited.
+/// What `thread` has waited for at the access that it is at: it reads none of the events up to this one. `None` if it
+/// has not waited.
 fn declined(graph: &Graph, thread: ThreadId) -> Option<Node> {
     let waits = graph.thread(thread).iter().rev().take_while(|node| graph.is_wait(**node));
     waits.map(|wait| graph.node(*wait).source.max(*wait)).max()

@@ -2,8 +2,8 @@
 
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
 
-/// May `write` revisit `read`? All that is deleted, and `read` itself, must have been added maximally: as if the program had just run
-/// on, reading and writing last, on the events before it and on those before `write`.
+/// May `write` revisit `read`? All that is deleted, and `read` itself, must have been added maximally: as if the
+/// program had just run on, reading and writing last, on the events before it and on those before `write`.
 pub(super) fn maximal_after(graph: &Graph, read: Node, write: Node) -> bool {
     let kept = |n: Node| graph.porf_le(n, write);
     for i in read.0..write.0 {
@@ -62,7 +62,8 @@ pub(super) fn all_races(graph: &Graph) -> Vec<(Node, Node)> {
     pairs
 }
 
-/// Two accesses of one place race if they conflict in some byte, one of them is plain, and neither happens before the other.
+/// Two accesses of one place race if they conflict in some byte, one of them is plain, and neither happens before the
+/// other.
 fn races(graph: &Graph, first: Node, second: Node) -> bool {
     if first == Node::INIT || second == Node::INIT {
         return false;

@@ -1,8 +1,8 @@
 //! Exploration on several workers.
 //!
 //! A subtree is a value, so that work is simply handed over: a worker with nothing to do asks, and one that has
-//! alternatives left gives away the oldest, which tends to be the largest. Every graph is still explored exactly once, so that the counts do not
-//! depend on the number of workers.
+//! alternatives left gives away the oldest, which tends to be the largest. Every graph is still explored exactly
+//! once, so that the counts do not depend on the number of workers.
 
 use super::cells::Cells;
 use super::error::ExploreError;
@@ -69,8 +69,8 @@ impl Pool {
     }
 }
 
-/// Explores everything on `jobs` workers. Each has a visitor of its own, made by `begin`; they are returned in no particular
-/// order. A visitor that breaks off stops all.
+/// Explores everything on `jobs` workers. Each has a visitor of its own, made by `begin`; they are returned in no
+/// particular order. A visitor that breaks off stops all.
 pub fn explore_parallel<T, V>(
     program: &T,
     options: Options,

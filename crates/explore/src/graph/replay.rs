@@ -11,7 +11,8 @@ use fencepost_memory::axioms;
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::{Access, EventId, GraphStep, Model, Outcome, ThreadId, Trace};
 
-/// Runs `program` along `steps` and returns the trace, which has been checked against the model's axioms, and its races.
+/// Runs `program` along `steps` and returns the trace, which has been checked against the model's axioms, and its
+/// races.
 pub fn replay_steps<T: Threads>(
     program: T,
     model: Model,
@@ -83,7 +84,8 @@ impl<T: Threads> Builder<T> {
         self.end(steps)
     }
 
-    /// Adds the next event of `thread`, leaving open what a read reads and where a write stands. `None` if it has no next event.
+    /// Adds the next event of `thread`, leaving open what a read reads and where a write stands. `None` if it has no
+    /// next event.
     fn add(&mut self, thread: ThreadId) -> Result<Option<Node>, ExploreError> {
         let Some(run) = self.walk.threads.get_mut(thread.index()).filter(|run| run.state == State::Ready) else {
             return Ok(None);

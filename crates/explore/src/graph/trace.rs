@@ -10,8 +10,8 @@ use fencepost_trace::{
 
 use super::cells::extract;
 
-/// All events but waits in an order that extends program order and reads-from, both halves of an RMW together. Of the possible next
-/// ones, the one that was added first comes first.
+/// All events but waits in an order that extends program order and reads-from, both halves of an RMW together. Of the
+/// possible next ones, the one that was added first comes first.
 pub(super) fn linearise(graph: &Graph) -> Vec<Node> {
     let mut order = Vec::with_capacity(graph.len() - 1);
     let mut placed = vec![false; graph.len()];

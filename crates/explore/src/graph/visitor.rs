@@ -51,8 +51,8 @@ pub trait Visitor<T> {
     /// The program failed in this execution.
     fn failed(&mut self, program: &T, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow;
 
-    /// The process has ended like this, and the thread that ended it ran last. `others` could have ended it first in the same graph, in an execution of its own for each
-    /// of them, and stand before that here.
+    /// The process has ended like this, and the thread that ended it ran last. `others` could have ended it first in
+    /// the same graph, in an execution of its own for each of them, and stand before that here.
     fn ended(&mut self, program: &T, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         let _ = others;
         match end.failure {
@@ -64,8 +64,8 @@ pub trait Visitor<T> {
     /// Two accesses race (C/C++20 only).
     fn race(&mut self, program: &T, graph: &Graph, first: Node, second: Node) -> Flow;
 
-    /// All pairs that race in one execution, where it does not end at the first ([`Races::All`](super::Races::All)). If it is complete,
-    /// it is told of with this and nothing else.
+    /// All pairs that race in one execution, where it does not end at the first ([`Races::All`](super::Races::All)).
+    /// If it is complete, it is told of with this and nothing else.
     fn races(&mut self, program: &T, graph: &Graph, pairs: &[(Node, Node)]) -> Flow {
         pairs.iter().try_for_each(|(first, second)| self.race(program, graph, *first, *second))
     }

@@ -16,7 +16,8 @@ pub(super) enum State {
     Ready,
     /// Waits at a guarded access, and nothing that it could read is left.
     Blocked,
-    /// Goes around a loop without effect; its last round starts with the event at this index, and contains writes or not.
+    /// Goes around a loop without effect; its last round starts with the event at this index, and contains writes or
+    /// not.
     Spinning {
         round: u32,
         writes: bool,
@@ -200,7 +201,8 @@ impl<T: Threads> Walk<T> {
         }
     }
 
-    /// If the thread stands where it stood before, with the same local state and without having had an effect since: it waits.
+    /// If the thread stands where it stood before, with the same local state and without having had an effect since:
+    /// it waits.
     pub(super) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<State> {
         let label = self.program.label(thread);
         let events = graph.thread(thread);

@@ -1,16 +1,16 @@
 //! The modification-order graph: what is known of the coherence order of one location.
 //!
-//! C11Tester, section 4 and figures 4 and 5. A node is a store or the writing half of an RMW. An edge says
-//! that one is before the other; an RMW edge, that nothing comes between. Each node has a clock vector: for each thread the
-//! latest of its stores from which the node can be reached. Stores of one thread to one location are always ordered, so
-//! that one slot answers whether a store reaches another. Nothing is ever taken back.
+//! C11Tester, section 4 and figures 4 and 5. A node is a store or the writing half of an RMW. An edge says that one
+//! is before the other; an RMW edge, that nothing comes between. Each node has a clock vector: for each thread the
+//! latest of its stores from which the node can be reached. Stores of one thread to one location are always ordered,
+//! so that one slot answers whether a store reaches another. Nothing is ever taken back.
 //!
-//! Deviation from figure 4: whoever asks whether `a` must come before `b` gets the answer for the end of `a`'s
-//! chain of RMWs ([`MoGraph::chain_end`]), because nothing fits between the links. The figure moves only the edges there, and
-//! compares clocks of the node itself, so that a store could be ordered between an RMW and what it read.
+//! Deviation from figure 4: whoever asks whether `a` must come before `b` gets the answer for the end of `a`'s chain
+//! of RMWs ([`MoGraph::chain_end`]), because nothing fits between the links. The figure moves only the edges there,
+//! and compares clocks of the node itself, so that a store could be ordered between an RMW and what it read.
 //!
-//! Every node knows its chain and its place in it, so that the end is found at once however long the chain is. Nodes that no thread
-//! can ever ask for again are given back ([`MoGraph::prune`]).
+//! Every node knows its chain and its place in it, so that the end is found at once however long the chain is. Nodes
+//! that no thread can ever ask for again are given back ([`MoGraph::prune`]).
 
 use super::Knowledge;
 use fencepost_trace::{EventId, ThreadId, Value, VectorClock};
@@ -355,8 +355,9 @@ impl MoGraph {
         to.reached.join(&from.reached)
     }
 
-    /// Gives back the stores of each thread up to the time that `dead` says, and the initial one. `released` takes over what they
-    /// have released. None of them may be read by anybody any more, nor come after anything that is not given back.
+    /// Gives back the stores of each thread up to the time that `dead` says, and the initial one. `released` takes
+    /// over what they have released. None of them may be read by anybody any more, nor come after anything that is
+    /// not given back.
     pub fn prune(&mut self, dead: &VectorClock, released: &mut Knowledge) {
         self.is_pruned = true;
         for t in 0..self.stores.len() {
@@ -399,8 +400,8 @@ impl MoGraph {
         }
     }
 
-    /// One order of all stores that fits what is known, the initial one first: among the possible next ones, the RMW of the one
-    /// before, else the one executed first.
+    /// One order of all stores that fits what is known, the initial one first: among the possible next ones, the RMW
+    /// of the one before, else the one executed first.
     pub fn linearise(&self) -> Vec<StoreId> {
         // A chain is one piece. How many edges lead into each from others:
         let mut incoming = vec![0u32; self.chains.len()];

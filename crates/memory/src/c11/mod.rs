@@ -1,47 +1,55 @@
 //! C/C++20 as a machine: C11Tester's, made exact.
 //!
-//! A load may read any store that neither coherence nor the order of seq_cst operations hides from it; which writes come first in modification order
-//! is a graph of constraints ([`mo`]), decided only as far as the program can see and never taken back.
+//! A load may read any store that neither coherence nor the order of seq_cst operations hides from it; which writes
+//! come first in modification order is a graph of constraints ([`mo`]), decided only as far as the program can see
+//! and never taken back.
 //!
-//! *Happens-before* is figure 7 of the paper: per thread a clock, and two more for fences; per store the clock that an acquire
-//! of it takes over, which an RMW passes on (release sequences of C++20: the head and the RMWs that read from it in a chain).
+//! *Happens-before* is figure 7 of the paper: per thread a clock, and two more for fences; per store the clock that
+//! an acquire of it takes over, which an RMW passes on (release sequences of C++20: the head and the RMWs that read
+//! from it in a chain).
 //!
-//! *What a load may read* (figures 10 and 11 of the paper) follows these rules instead, which are exact. When an access *a* to *x* executes, and
-//! W(A) is A itself for a store and the store read for a load, these writes must be modification-ordered before (or
-//! be) the store that a load reads, and before a new store:
+//! *What a load may read* (figures 10 and 11 of the paper) follows these rules instead, which are exact. When an
+//! access *a* to *x* executes, and W(A) is A itself for a store and the store read for a load, these writes must be
+//! modification-ordered before (or be) the store that a load reads, and before a new store:
 //!
 //! 1. W(A) for every access A to x that happens before a;
-//! 2. if a is seq_cst: every seq_cst store to x executed so far, and every store to x that happens before some seq_cst fence executed
-//!    so far;
+//! 2. if a is seq_cst: every seq_cst store to x executed so far, and every store to x that happens before some
+//!    seq_cst fence executed so far;
 //! 3. with F the last executed seq_cst fence that happens before a: every seq_cst store to x executed before F,
 //!    and W(A) for every access A to x that happens before some seq_cst fence executed before F.
 //!
 //! A load may read X exactly when none of these is known to come after X. No choice leads into a dead end.
 //!
-//! The order of execution is the order of seq_cst operations and extends reads-from. So an outcome that needs a seq_cst order against
-//! `sb ∪ rf` is out of the machine's reach (`MP+Wsc-Wrlx+Racq-Rsc` of the litmus corpus is one); the axioms have it.
+//! The order of execution is the order of seq_cst operations and extends reads-from. So an outcome that needs a
+//! seq_cst order against `sb ∪ rf` is out of the machine's reach (`MP+Wsc-Wrlx+Racq-Rsc` of the litmus corpus is
+//! one); the axioms have it.
 //!
-//! *Plain accesses* are relaxed ones that synchronise with nothing. Where they race the program is undefined, which is for a
-//! monitor to say.
+//! *Plain accesses* are relaxed ones that synchronise with nothing. Where they race the program is undefined, which
+//! is for a monitor to say.
 //!
-//! *Accesses of different sizes*: the bytes that overlapping accesses tie together become one cell, which from then on is read and
-//! written in the order of execution: a load sees the newest byte of each, and an acquire takes over everything that was released into the cell.
-//! This permits nothing that C/C++20 forbids: such programs are outside of what it defines.
+//! *Accesses of different sizes*: the bytes that overlapping accesses tie together become one cell, which from then
+//! on is read and written in the order of execution: a load sees the newest byte of each, and an acquire takes over
+//! everything that was released into the cell. This permits nothing that C/C++20 forbids: such programs are outside
+//! of what it defines.
 //!
 //! # Long executions
 //!
-//! C11Tester, section 6.1. *Conservative pruning* ([`C11::pruned`]) changes nothing that is possible: a store is given back when for every thread
-//! that goes on some access that happens before its next event wrote or read a store that is known to be later. Nobody reads
-//! it again, no edge can ever lead to it again, and where rules 1 to 3 name it, they name a later one too. The paper asks that every thread *knows* the later
-//! store; a thread's own accesses are enough, so that the counter that two threads increase without any synchronisation takes a handful of nodes.
-//! A thread that waits for another to end knows at least what that one knows, and one that was just created what its creator knew.
-//! The clocks of seq_cst fences go when every thread knows all that they say, or has a later fence behind it.
+//! C11Tester, section 6.1. *Conservative pruning* ([`C11::pruned`]) changes nothing that is possible: a store is
+//! given back when for every thread that goes on some access that happens before its next event wrote or read a store
+//! that is known to be later. Nobody reads it again, no edge can ever lead to it again, and where rules 1 to 3 name
+//! it, they name a later one too. The paper asks that every thread *knows* the later store; a thread's own accesses
+//! are enough, so that the counter that two threads increase without any synchronisation takes a handful of nodes. A
+//! thread that waits for another to end knows at least what that one knows, and one that was just created what its
+//! creator knew. The clocks of seq_cst fences go when every thread knows all that they say, or has a later fence
+//! behind it.
 //!
-//! *A window* ([`C11::with_window`]) is the paper's aggressive mode and loses behaviours: every store that is older than so many events counts as known to
-//! everybody, so that what is known to be before it cannot be read any more, and among seq_cst fences older than the last so
-//! many the newest stands for all. More constraints are a subset of the executions, never a new one.
+//! *A window* ([`C11::with_window`]) is the paper's aggressive mode and loses behaviours: every store that is older
+//! than so many events counts as known to everybody, so that what is known to be before it cannot be read any more,
+//! and among seq_cst fences older than the last so many the newest stands for all. More constraints are a subset of
+//! the executions, never a new one.
 //!
-//! *Memory that is given back* ([`Machine::retire`]) and used for another object is treated alike: nobody reads what was stored in the old one.
+//! *Memory that is given back* ([`Machine::retire`]) and used for another object is treated alike: nobody reads what
+//! was stored in the old one.
 
 mod cell;
 mod mo;
@@ -141,7 +149,8 @@ pub struct C11 {
     /// The place that was looked up last.
     recent: Option<(Location, usize)>,
     cells: Vec<MixedCell>,
-    /// For each seq_cst fence executed: everything that happens before it or an earlier one. The first of them were pruned.
+    /// For each seq_cst fence executed: everything that happens before it or an earlier one. The first of them were
+    /// pruned.
     fences: Vec<VectorClock>,
     used_fences: usize,
     pruned_fences: usize,
@@ -187,9 +196,9 @@ impl C11 {
     /// So many stores at one place are not worth a look at which of them are still needed.
     pub const FEW: usize = 32;
 
-    /// A machine that gives back what no thread can read any more, once there are more than so many stores at one place
-    /// ([`C11::FEW`] is a good number). Who uses it must say which threads there are. The order of all stores ([`Machine::coherence`]) then
-    /// misses those that were given back.
+    /// A machine that gives back what no thread can read any more, once there are more than so many stores at one
+    /// place ([`C11::FEW`] is a good number). Who uses it must say which threads there are. The order of all stores
+    /// ([`Machine::coherence`]) then misses those that were given back.
     pub fn pruned(few: usize) -> C11 {
         C11 { pruning: Some(few), ..C11::default() }
     }

@@ -3,7 +3,8 @@
 //! Happens-before and `sb ∪ rf` are kept by the graph's clocks, atomicity is checked for all models alike.
 //! What is left of the axioms for a new event that is the last of its thread:
 //!
-//! - coherence, `hb ; eco?` irreflexive: nothing that happens before the event may have seen a later write than it does;
+//! - coherence, `hb ; eco?` irreflexive: nothing that happens before the event may have seen a later write than it
+//!   does;
 //! - `psc` acyclic, where a cycle must leave the new event by coherence or reads-before: no other edge leads out of it.
 
 use super::Search;

@@ -97,7 +97,8 @@ pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
 }
 
 /// PSO: load → anything. Release stores and RMWs come after everything earlier, release fences keep everything
-/// earlier before later stores; seq_cst fences and compare-exchanges are full barriers, and a seq_cst store is followed by one.
+/// earlier before later stores; seq_cst fences and compare-exchanges are full barriers, and a seq_cst store is
+/// followed by one.
 pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
     let data = graph.node(node);
     // NOTE: an RMW is performed in memory at once, so that its write half is before whatever its read half is.
@@ -107,8 +108,8 @@ pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
         let fence = data.flags.has(Flags::FENCE);
         for later in &graph.thread(data.thread)[data.index as usize + 1..] {
             let flags = graph.node(*later).flags;
-            // NOTE: what collects everything earlier (a release store, RMW or fence, a full barrier) is before the next one that does,
-            // so that the first is enough.
+            // NOTE: what collects everything earlier (a release store, RMW or fence, a full barrier) is before the
+            // next one that does, so that the first is enough.
             if collects(graph, *later, flags) {
                 search.push(*later);
                 break;

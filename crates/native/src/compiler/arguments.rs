@@ -323,8 +323,8 @@ fn is_question(option: &str) -> bool {
         || option.starts_with("--print-")
 }
 
-/// Options that decide whether there is debug information. Others that begin like them only say how (`-gz`, `-gdwarf64`,
-/// `-gsplit-dwarf` since gcc 11 and clang 12).
+/// Options that decide whether there is debug information. Others that begin like them only say how (`-gz`,
+/// `-gdwarf64`, `-gsplit-dwarf` since gcc 11 and clang 12).
 fn sets_debug(option: &str) -> bool {
     let Some(rest) = option.strip_prefix("-g") else { return option == "--debug" };
     let dwarf =
@@ -357,8 +357,8 @@ fn conflicts(sanitizer: &str) -> bool {
     )
 }
 
-/// Replaces `@file` by the arguments in the file, which may name further ones. A file that cannot be read is an argument
-/// like any other, as for gcc.
+/// Replaces `@file` by the arguments in the file, which may name further ones. A file that cannot be read is an
+/// argument like any other, as for gcc.
 fn expand(arguments: &[OsString], read: &dyn Fn(&Path) -> Option<Vec<u8>>, depth: usize, expanded: &mut Vec<OsString>) {
     // Files that name each other have no end: gcc gives up too.
     const DEEPEST: usize = 64;

@@ -30,7 +30,8 @@ pub fn rust_flags(directory: &Path) -> Vec<OsString> {
     flags
 }
 
-/// The command, with the environment in which cargo builds for Fencepost. `variable` reads the user's environment, `host` is the machine's triple.
+/// The command, with the environment in which cargo builds for Fencepost. `variable` reads the user's environment,
+/// `host` is the machine's triple.
 ///
 /// With a target named, flags go to its crates alone: build scripts and procedural macros run as always.
 pub fn plan(

@@ -1,12 +1,12 @@
 //! `fencepost cc` and `fencepost c++`: the user's compiler, with instrumentation when it compiles and a dynamic runtime
 //! when it links.
 //!
-//! [`plan`] decides, [`run`] does, [`become_compiler`] is both. A plan is a function of the arguments, the compiler, the runtime's directory and the
-//! response files that the arguments name; nothing else is looked at.
+//! [`plan`] decides, [`run`] does, [`become_compiler`] is both. A plan is a function of the arguments, the compiler,
+//! the runtime's directory and the response files that the arguments name; nothing else is looked at.
 //!
 //! What is added goes in front of the user's arguments, so that theirs, coming later, win (`-g0`,
-//! `-fno-sanitize=thread`). Questions to the compiler (`--version`, `-print-…`, no input at all) pass unchanged, because
-//! build systems recognise compilers by the answers.
+//! `-fno-sanitize=thread`). Questions to the compiler (`--version`, `-print-…`, no input at all) pass unchanged,
+//! because build systems recognise compilers by the answers.
 //!
 //! | | gcc | clang |
 //! |---|---|---|
@@ -16,10 +16,10 @@
 //!
 //! Where there is something to compile or to preprocess, `fencepost.h` is on the include path, behind everything else.
 //!
-//! Linking with gcc's own runtime would not do: gcc 12 emits calls for volatile accesses (`__tsan_volatile_read4`) that its
-//! runtime does not define. The directory is written into the program (`-rpath`), so that what a configure script or a
-//! test suite builds also runs without Fencepost. Fencepost itself finds its runtime by the library path, which comes
-//! first.
+//! Linking with gcc's own runtime would not do: gcc 12 emits calls for volatile accesses (`__tsan_volatile_read4`)
+//! that its runtime does not define. The directory is written into the program (`-rpath`), so that what a configure
+//! script or a test suite builds also runs without Fencepost. Fencepost itself finds its runtime by the library path,
+//! which comes first.
 
 mod arguments;
 mod cargo;
@@ -213,7 +213,8 @@ impl std::error::Error for PlanError {}
 
 /// The command line for these arguments.
 ///
-/// `runtime_directory` holds Fencepost's [`RUNTIME`] and is [prepared](prepare_runtime_directory); `read` gives the contents of a response file (`@file`).
+/// `runtime_directory` holds Fencepost's [`RUNTIME`] and is [prepared](prepare_runtime_directory); `read` gives the
+/// contents of a response file (`@file`).
 ///
 /// # Errors
 /// The arguments ask for what cannot work with Fencepost.
@@ -281,9 +282,10 @@ pub fn plan(
     })
 }
 
-/// The functions that gcc expands after it has instrumented the code, so that nobody would see what they do to memory. Only where they are called by
-/// these names: what headers of the library call `__builtin_memcpy` is expanded all the same. Those that only read a string (`strlen`) are not among
-/// them, because programs use them in constant expressions; gcc 12 calls them.
+/// The functions that gcc expands after it has instrumented the code, so that nobody would see what they do to
+/// memory. Only where they are called by these names: what headers of the library call `__builtin_memcpy` is expanded
+/// all the same. Those that only read a string (`strlen`) are not among them, because programs use them in constant
+/// expressions; gcc 12 calls them.
 const NOT_EXPANDED: [&str; 12] = [
     "memset", "memcpy", "memmove", "mempcpy", "memcmp", "bcmp", "bzero", "strcpy", "stpcpy", "strncpy", "strcat",
     "strncat",
@@ -350,8 +352,8 @@ fn for_clang(parsed: &Arguments, runtime_directory: &Path) -> Vec<OsString> {
     own
 }
 
-/// Links the runtime by its path, first of all libraries, so that its functions are found before those of libc, and even
-/// if nothing refers to it yet.
+/// Links the runtime by its path, first of all libraries, so that its functions are found before those of libc, and
+/// even if nothing refers to it yet.
 fn runtime_by_path(directory: &Path) -> Vec<OsString> {
     let mut own =
         vec!["-Wl,--push-state,--no-as-needed".into(), directory.join(RUNTIME).into(), "-Wl,--pop-state".into()];
@@ -412,8 +414,8 @@ impl RunError {
     }
 }
 
-/// Becomes the compiler: its output, its signals and its exit status are this process's. Returns only if it could not be
-/// started. Warnings are the caller's to print.
+/// Becomes the compiler: its output, its signals and its exit status are this process's. Returns only if it could not
+/// be started. Warnings are the caller's to print.
 pub fn run(invocation: &Invocation) -> RunError {
     let error = Command::new(&invocation.program).args(&invocation.arguments).exec();
     RunError::new(&invocation.program, invocation.variable, error)
@@ -452,8 +454,8 @@ impl std::error::Error for CommandError {
     }
 }
 
-/// The whole of `fencepost cc` and `fencepost c++`: chooses the compiler by the environment, prints warnings to standard
-/// error, and becomes the compiler. Returns only if that failed.
+/// The whole of `fencepost cc` and `fencepost c++`: chooses the compiler by the environment, prints warnings to
+/// standard error, and becomes the compiler. Returns only if that failed.
 pub fn become_compiler(language: Language, arguments: &[OsString], runtime_directory: &Path) -> CommandError {
     let compiler = Compiler::from_environment(language);
     let invocation = match plan(&compiler, arguments, runtime_directory, &read_response_file) {

@@ -59,9 +59,9 @@ impl std::error::Error for CompileError {
 /// Compiles a single C, C++ or Rust file, by the ending of its name, and gives the path of the program: the file's name
 /// without its ending, in `out_dir`, which is made if it is not there.
 ///
-/// The compilers are those of `fencepost cc` and `c++`, and `RUSTC` or rustc. As for make, `CFLAGS`, `CXXFLAGS`, `LDFLAGS`
-/// and `LDLIBS` add options, and `RUSTFLAGS` for Rust; they come last and win. What the compiler says goes to
-/// standard error, so that standard output stays the caller's.
+/// The compilers are those of `fencepost cc` and `c++`, and `RUSTC` or rustc. As for make, `CFLAGS`, `CXXFLAGS`,
+/// `LDFLAGS` and `LDLIBS` add options, and `RUSTFLAGS` for Rust; they come last and win. What the compiler says goes
+/// to standard error, so that standard output stays the caller's.
 ///
 /// # Errors
 /// There is no such file, no such compiler, or it does not compile.
@@ -120,7 +120,8 @@ fn c_family(
     prepare_runtime_directory(runtime_dir).map_err(|error| CompileError::Output(runtime_dir.to_owned(), error))?;
     let compiler = Compiler::from_environment(language);
     if compiler.family == Family::Gcc {
-        // It would take the first round of a loop out of it, and a loop that waits would be two places where a thread waits.
+        // It would take the first round of a loop out of it, and a loop that waits would be two places where a thread
+        // waits.
         arguments.insert(0, "-fno-tree-ch".into());
     }
     let invocation = plan(&compiler, &arguments, runtime_dir, &read_response_file).map_err(CompileError::Plan)?;

@@ -1,9 +1,10 @@
 //! All critical cycles, enumerated directly.
 //!
-//! A cycle is critical if it has at most two accesses of each thread, adjacent and to different locations, and at most three of each location, adjacent and
-//! from different threads (W W, R W, W R, R W R): every violation contains such a cycle (Shasha and Snir). What matters of an execution for
-//! that is little: which accesses (thread, program point, location) there are, which come before which in program order, and which of these pairs the
-//! model may reorder. All executions are put together into one such graph, and the search starts from the pairs that can be
+//! A cycle is critical if it has at most two accesses of each thread, adjacent and to different locations, and at
+//! most three of each location, adjacent and from different threads (W W, R W, W R, R W R): every violation contains
+//! such a cycle (Shasha and Snir). What matters of an execution for that is little: which accesses (thread, program
+//! point, location) there are, which come before which in program order, and which of these pairs the model may
+//! reorder. All executions are put together into one such graph, and the search starts from the pairs that can be
 //! reordered, so that it never meets a cycle that the model forbids.
 
 use crate::order::kept_behind;
@@ -79,7 +80,8 @@ impl Default for Limits {
 /// The accesses of some executions, and their order.
 pub struct Graph {
     nodes: Vec<Node>,
-    /// For each node those behind it in program order that access another location, and whether the model can let them pass.
+    /// For each node those behind it in program order that access another location, and whether the model can let
+    /// them pass.
     pairs: Vec<Vec<(u32, bool)>>,
     /// For each node those of other threads that it conflicts with.
     conflicts: Vec<Vec<u32>>,

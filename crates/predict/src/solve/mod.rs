@@ -1,16 +1,17 @@
 //! Solving for a cycle: an execution that contains it, derived from executions that were seen.
 //!
-//! Threads are deterministic: as long as its loads get the values that they got before, a thread does what it did before. So take from the
-//! executions that were seen, for each thread of the cycle, what it did up to its last access of the cycle, and of other threads what these
-//! loads read from; keep the value of every load but the last accesses of the cycle, after which nothing is left to keep. What
-//! remains is a question of order alone: which store does each load read, and in which order is everything performed, such that
+//! Threads are deterministic: as long as its loads get the values that they got before, a thread does what it did
+//! before. So take from the executions that were seen, for each thread of the cycle, what it did up to its last
+//! access of the cycle, and of other threads what these loads read from; keep the value of every load but the last
+//! accesses of the cycle, after which nothing is left to keep. What remains is a question of order alone: which store
+//! does each load read, and in which order is everything performed, such that
 //!
 //! - what the model preserves of program order is preserved,
 //! - every conflict of the cycle goes the way of the cycle,
 //! - no store comes between a load and the store that it reads, and each location is coherent.
 //!
-//! The unknowns are few, because the execution that was seen answers nearly all of them: its answers are tried first. A solution is a partial order; its
-//! linearisation that stays closest to what was seen is the [`Course`].
+//! The unknowns are few, because the execution that was seen answers nearly all of them: its answers are tried first.
+//! A solution is a partial order; its linearisation that stays closest to what was seen is the [`Course`].
 
 mod history;
 mod partial;
@@ -95,7 +96,8 @@ fn size(choice: &Choice) -> usize {
 }
 
 impl<'a> Solver<'a> {
-    /// A solver that knows these executions, of which the first `known` have been asked about before: it asks no question that they alone give.
+    /// A solver that knows these executions, of which the first `known` have been asked about before: it asks no
+    /// question that they alone give.
     pub fn new(profiles: &'a [Profile], known: usize, model: Model) -> Solver<'a> {
         let mut initial = FxHashMap::default();
         for item in profiles.iter().flat_map(|profile| &profile.threads).flatten() {
@@ -106,8 +108,9 @@ impl<'a> Solver<'a> {
         Solver { profiles, histories: Histories::new(profiles, known, model), fresh: known, initial }
     }
 
-    /// Courses, all different, that make one of these instances of a cycle come true; at most `most`. If `mixed`, what threads do may be put together
-    /// from several executions. `places` is remembered from one cycle to the next.
+    /// Courses, all different, that make one of these instances of a cycle come true; at most `most`. If `mixed`,
+    /// what threads do may be put together from several executions. `places` is remembered from one cycle to the
+    /// next.
     pub fn courses(&self, instances: &[Instance], most: usize, mixed: bool, places: &mut Places) -> Vec<Course> {
         let mut answers = Answers::default();
         let find = |instance: &Instance, places: &mut Places| -> Vec<Rc<Found>> {
@@ -122,8 +125,8 @@ impl<'a> Solver<'a> {
             found.iter().for_each(|found| mixed_choices(found, &mut choices));
             self.ask(choices, most, &mut answers);
         }
-        // What was seen works. The less is reordered, the less can go wrong on the way. Those first whose last loads read something that no
-        // earlier one's do.
+        // What was seen works. The less is reordered, the less can go wrong on the way. Those first whose last loads
+        // read something that no earlier one's do.
         answers.courses.sort_by_cached_key(|answer| (!answer.seen, reorderings(&answer.course)));
         let mut met = FxHashSet::default();
         let (mut courses, others): (Vec<_>, Vec<_>) =
@@ -239,8 +242,9 @@ impl<'a> Solver<'a> {
         answers.work += question.work();
     }
 
-    /// What each thread does: everything up to its last access of the cycle, and what that reads from. Also which loads may read anything: the last
-    /// accesses of the cycle, unless a thread has to go on behind them, as it did with the value that it read.
+    /// What each thread does: everything up to its last access of the cycle, and what that reads from. Also which
+    /// loads may read anything: the last accesses of the cycle, unless a thread has to go on behind them, as it did
+    /// with the value that it read.
     fn lanes(&self, choice: &Choice) -> Option<(Vec<Lane>, Vec<Position>)> {
         let threads = self.profiles.iter().map(|profile| profile.threads.len()).max()?;
         let mut lanes = vec![Lane { profile: u32::MAX, end: 0, checked: 0 }; threads];
@@ -268,7 +272,8 @@ impl<'a> Solver<'a> {
                 let same = |s: &Item| s.kind.writes && s.at == item.at && s.written == written;
                 theirs.iter().position(same)? + 1
             };
-            // What lies behind a load that reads something else now may never happen; perhaps the same value comes from elsewhere.
+            // What lies behind a load that reads something else now may never happen; perhaps the same value comes
+            // from elsewhere.
             if let Some(at) = free.iter().position(|(thread, j)| *thread == u && needed > *j as usize + 1) {
                 if self.comes_from_elsewhere(&lanes, &item) {
                     continue;

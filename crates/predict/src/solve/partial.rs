@@ -54,7 +54,8 @@ impl Order {
         true
     }
 
-    /// Puts `b` behind `a` in an order that is empty but for what is put in like this: the caller sees to it that it is closed.
+    /// Puts `b` behind `a` in an order that is empty but for what is put in like this: the caller sees to it that it
+    /// is closed.
     pub fn set(&mut self, a: usize, b: usize) {
         self.behind[a * self.words + b / 64] |= 1 << (b % 64);
     }

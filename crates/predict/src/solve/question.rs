@@ -128,7 +128,8 @@ impl<'a> Question<'a> {
         found
     }
 
-    /// What a read may read: first what it read, then other stores of the same value, or any if nothing depends on the value.
+    /// What a read may read: first what it read, then other stores of the same value, or any if nothing depends on
+    /// the value.
     fn candidates(&self, s: usize, source: Option<usize>, free: bool) -> Vec<usize> {
         let (item, thread, index) = self.steps[s];
         let valid = |w: usize| {

@@ -1,7 +1,7 @@
 //! One execution, threads side by side.
 //!
-//! A row is a step; its number stands in the margin and is what reads-from refers to. Where threads are too many for the
-//! terminal they share one column, and each row names its own.
+//! A row is a step; its number stands in the margin and is what reads-from refers to. Where threads are too many for
+//! the terminal they share one column, and each row names its own.
 
 use super::Look;
 use super::layout::{clean, counted, cut, width, wrap};
@@ -172,7 +172,8 @@ fn row(name: &str, thread: ThreadId, lines: &[Line], columns: &Columns, look: Lo
     text
 }
 
-/// Source text in a column: what every memory order and every explicit function has in its name goes first, then the end.
+/// Source text in a column: what every memory order and every explicit function has in its name goes first, then the
+/// end.
 fn fit_source(source: &str, most: usize) -> String {
     let mut source = source.to_owned();
     for dispensable in ["memory_order_", "_explicit"] {
@@ -242,7 +243,8 @@ fn statement(shown: &Execution<'_>, label: &Label) -> String {
     format!("{line}{}", clean(&statement))
 }
 
-/// What an access of a hidden location means to the program, and the object, if it has a name. Empty if the source says it all.
+/// What an access of a hidden location means to the program, and the object, if it has a name. Empty if the source
+/// says it all.
 fn synchronisation(kind: &EventKind) -> Option<(String, Option<Location>)> {
     let at = kind.location()?;
     let (hidden, key) = at.as_hidden()?;

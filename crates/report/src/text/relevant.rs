@@ -1,7 +1,7 @@
 //! Which steps of a long execution are worth showing.
 //!
-//! What the threads of the finding did last, what these steps read and what they should have read, who wrote that, and how those threads came to
-//! be. The rest is counted.
+//! What the threads of the finding did last, what these steps read and what they should have read, who wrote that,
+//! and how those threads came to be. The rest is counted.
 
 use crate::Timeline;
 use crate::order::Staleness;

@@ -7,7 +7,8 @@ use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many plain accesses a thread makes before it gives way, so that a loop which waits for a plain variable to change ends.
+/// How many plain accesses a thread makes before it gives way, so that a loop which waits for a plain variable to
+/// change ends.
 const PATIENCE: u32 = 20_000;
 static LEFT: AtomicU32 = AtomicU32::new(PATIENCE);
 
@@ -206,16 +207,17 @@ pub fn range_stored(address: usize, length: usize, pc: usize) {
     }
 }
 
-/// The program has called a function of libc at `pc`, which accesses this memory for it. What code without instrumentation lets libc do is no more the program's than what
-/// it does itself; but under the hardware models memory must be as it sees it.
+/// The program has called a function of libc at `pc`, which accesses this memory for it. What code without
+/// instrumentation lets libc do is no more the program's than what it does itself; but under the hardware models
+/// memory must be as it sees it.
 pub fn by_library(address: usize, length: usize, kind: Kind, pc: usize) {
     if global::mode() == mode::HARDWARE || instrumented::is_instrumented(pc) {
         range(address, length, kind, pc);
     }
 }
 
-/// A thunk that hands the return address on as the second argument, and the function behind it. Where an access may be an operation, the registers that
-/// calls preserve are of interest, too.
+/// A thunk that hands the return address on as the second argument, and the function behind it. Where an access may
+/// be an operation, the registers that calls preserve are of interest, too.
 macro_rules! accesses {
     ($($name:ident: $size:literal $($kind:ident)*;)*) => { $(
         mod $name {
@@ -325,7 +327,8 @@ super::hook! { fn __tsan_write_range(address: usize, length: usize) {
     range(address, length, WRITE, global::caller());
 } }
 
-/// A function is entered; the argument is where it was called. Where details are wanted, it says where its variables are.
+/// A function is entered; the argument is where it was called. Where details are wanted, it says where its variables
+/// are.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __tsan_func_entry() {

@@ -1,5 +1,5 @@
-//! Allocators that libraries bring along, which come without instrumentation: what they order when they hand a block from one thread to another could not be
-//! seen. The program gets its memory from the one heap that is watched.
+//! Allocators that libraries bring along, which come without instrumentation: what they order when they hand a block
+//! from one thread to another could not be seen. The program gets its memory from the one heap that is watched.
 
 use super::{hook, memory};
 

@@ -9,8 +9,8 @@ use fencepost_trace::{
 };
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-// The compiler's numbers for memory orders: relaxed 0, consume 1, acquire 2, release 3, acq_rel 4, seq_cst 5. Bits from 16 on are hints for
-// hardware transactions.
+// The compiler's numbers for memory orders: relaxed 0, consume 1, acquire 2, release 3, acq_rel 4, seq_cst 5. Bits
+// from 16 on are hints for hardware transactions.
 
 fn load_order(number: i32) -> LoadOrder {
     match number & 0xff {
@@ -174,7 +174,8 @@ fn compare_exchange_at<T: Copy + Into<u128> + Narrow>(
     weak: bool,
 ) -> i32 {
     let (pc, bytes) = (global::caller(), size.bytes() as usize);
-    // What is expected may lie where others get at it, and what a plain access of the program needs, this one needs, too.
+    // What is expected may lie where others get at it, and what a plain access of the program needs, this one needs,
+    // too.
     access::announced_any(expected as usize, bytes, READ, pc);
     // SAFETY: C's contract: it points to a value of this type, the program's own.
     let old = unsafe { *expected };

@@ -18,7 +18,8 @@ hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_ui
     }
     let result = real!(pthread_barrier_init(barrier, attributes, parties): fn(usize, usize, c_uint) -> c_int);
     if active() && result == 0 {
-        // There may have been another one at this address, in the middle of a generation: its arrivals do not count for this one.
+        // There may have been another one at this address, in the middle of a generation: its arrivals do not count
+        // for this one.
         let at = Location::hidden(Hidden::Barrier, barrier as u64);
         let me = fibers::me();
         me.barriers += 1;

@@ -68,8 +68,8 @@ macro_rules! another_program {
 
 another_program! { execve execv execvp execvpe execl execlp execle fexecve execveat }
 
-/// Does this system call leave something behind that cannot be undone? Those that a hook would see under their own name, and others of
-/// which nobody knows.
+/// Does this system call leave something behind that cannot be undone? Those that a hook would see under their own
+/// name, and others of which nobody knows.
 pub fn leaves_something(number: i64) -> bool {
     // What asks, waits, or works on files that are closed afterwards.
     const HARMLESS: [i64; 31] = [

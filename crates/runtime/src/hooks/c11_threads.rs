@@ -1,7 +1,8 @@
 //! The threads of C11, `<threads.h>`.
 //!
-//! glibc makes them of its POSIX threads, with the same objects in memory, but calls those inside of libc, where no hook sees it. So each function is a
-//! hook of its own, which does what the one of POSIX does and returns what C says.
+//! glibc makes them of its POSIX threads, with the same objects in memory, but calls those inside of libc, where no
+//! hook sees it. So each function is a hook of its own, which does what the one of POSIX does and returns what C
+//! says.
 
 use super::mutex::{self, Mutex};
 use super::{at_work, cancel, cond, hook, objects, once, text, threads, time};

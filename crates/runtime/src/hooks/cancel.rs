@@ -1,9 +1,11 @@
 //! How a thread ends before its first function returns: `pthread_exit`, and cancellation.
 //!
-//! libc would unwind the stack and then end the kernel thread, which is not the thread's own here. So the unwinding is done here: handlers that C code has pushed
-//! are jumped to one after the other, as the compiler laid them out; then the frames of C++ and Rust are unwound; then the thread ends as any other.
+//! libc would unwind the stack and then end the kernel thread, which is not the thread's own here. So the unwinding
+//! is done here: handlers that C code has pushed are jumped to one after the other, as the compiler laid them out;
+//! then the frames of C++ and Rust are unwound; then the thread ends as any other.
 //!
-//! Cancellation comes where the thread waits or asks; if it may come at any time, it comes at the thread's next operation.
+//! Cancellation comes where the thread waits or asks; if it may come at any time, it comes at the thread's next
+//! operation.
 
 use super::{at_work, hook, text};
 use crate::ending::{self, Verdict};
@@ -31,8 +33,8 @@ pub fn point() {
     }
 }
 
-/// Does the running thread know that it was cancelled? Under exploration that is what it reads; otherwise it has been told, and knows what
-/// the other knew.
+/// Does the running thread know that it was cancelled? Under exploration that is what it reads; otherwise it has been
+/// told, and knows what the other knew.
 fn is_cancelled() -> bool {
     let at = request_to(fibers::current());
     if explore::is_on() {

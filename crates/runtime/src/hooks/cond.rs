@@ -47,7 +47,8 @@ hook! { fn pthread_cond_destroy(condition: usize) -> c_int {
     0
 } }
 
-/// Ends the life of a condition variable. Threads that were woken may still be on their way out; those that wait would do so for ever.
+/// Ends the life of a condition variable. Threads that were woken may still be on their way out; those that wait
+/// would do so for ever.
 pub fn destroy(condition: usize) {
     if *word(condition) & DESTROYED != 0 {
         return objects::is_gone(Object::ConditionVariable, condition, "destroy");

@@ -1,8 +1,9 @@
 //! What pipes, sockets and their like order: a thread that has read what another one wrote knows what that one knew.
 //!
-//! Each such file is a location of the engine's. Who writes releases to it, who has read acquires from it, both as read-modify-writes that
-//! leave its value as it is. Both ends of a pipe are one file; sockets, whose ends do not know of each other, are all one. Ordinary files and the
-//! standard ones order nothing: a program that waits for what is in them would be wrong.
+//! Each such file is a location of the engine's. Who writes releases to it, who has read acquires from it, both as
+//! read-modify-writes that leave its value as it is. Both ends of a pipe are one file; sockets, whose ends do not
+//! know of each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what
+//! is in them would be wrong.
 
 use super::at_work;
 use crate::global::{Global, active};
@@ -11,9 +12,11 @@ use crate::{control, explore, fibers};
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, RmwOrder, ThreadId, Update, Value};
 use libc::c_int;
 
-/// The pipes that were used in this execution, by what the kernel calls them. That differs between executions; the place in this list does not.
+/// The pipes that were used in this execution, by what the kernel calls them. That differs between executions; the
+/// place in this list does not.
 static PIPES: Global<Vec<u64>> = Global::new(Vec::new());
-/// Pipes and sockets that were open before the program began: others hold their ends, and what is closed does not come back with the next execution.
+/// Pipes and sockets that were open before the program began: others hold their ends, and what is closed does not
+/// come back with the next execution.
 static INHERITED: Global<Vec<u64>> = Global::new(Vec::new());
 /// So many files are looked at.
 const MOST_INHERITED: c_int = 512;
@@ -64,7 +67,8 @@ fn order(key: u64, order: RmwOrder) {
     control::perform(Op::Access(Access::Rmw { at, order, update: Update::Add(Value::ZERO), guard: Guard::Any }));
 }
 
-/// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and devices do not remember.
+/// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and
+/// devices do not remember.
 fn followed(file: c_int) -> Option<libc::stat> {
     let about = if explore::is_on() && file > 2 { about(file) } else { None };
     about.filter(|about| !matches!(about.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFDIR))
@@ -78,8 +82,8 @@ pub fn is_followed(file: c_int) -> bool {
 /// Under exploration: who has used a file, by what the kernel calls it, and at what time of its own.
 static USES: Global<Vec<(u64, ThreadId, u32)>> = Global::new(Vec::new());
 
-/// The running thread is about to use a file. What the kernel keeps for it is not put back when an exploration turns to another order: so what depends
-/// on the order of uses by several threads is not explored.
+/// The running thread is about to use a file. What the kernel keeps for it is not put back when an exploration turns
+/// to another order: so what depends on the order of uses by several threads is not explored.
 pub fn uses(file: c_int) {
     let Some(about) = followed(file) else { return };
     let me = fibers::current();

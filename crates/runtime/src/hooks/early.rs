@@ -1,7 +1,8 @@
 //! Threads that are created before `main`: by constructors, and by objects that are initialised then.
 //!
-//! Executions begin with `main`, and a thread that is there before belongs to none of them. So it is held back: its creator gets its name and goes on, as if the new thread had not
-//! been scheduled yet, and in every execution it is created anew before `main` begins. Only if its creator waits for it before `main` does it run at once, as a kernel
+//! Executions begin with `main`, and a thread that is there before belongs to none of them. So it is held back: its
+//! creator gets its name and goes on, as if the new thread had not been scheduled yet, and in every execution it is
+//! created anew before `main` begins. Only if its creator waits for it before `main` does it run at once, as a kernel
 //! thread of its own that nobody controls; that is said.
 
 use super::at_work;

@@ -55,8 +55,8 @@ pub fn prepare() {
 /// After each execution.
 pub fn end() {
     let state = STATE.get();
-    // New files get the lowest numbers, so that a look at the first few tells of those that libc opened by itself. The runtime's own files have high
-    // numbers, and are kept.
+    // New files get the lowest numbers, so that a look at the first few tells of those that libc opened by itself.
+    // The runtime's own files have high numbers, and are kept.
     if std::mem::take(&mut state.opened) || sys::any_open(state.first, LOOK) {
         close_from(state.first);
     }

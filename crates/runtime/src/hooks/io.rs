@@ -1,7 +1,7 @@
 //! Calls that may wait for another thread of the program through the kernel: pipes and sockets.
 //!
-//! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way until the kernel says that it will
-//! not block. With nobody else left to run, it is made as it is.
+//! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way
+//! until the kernel says that it will not block. With nobody else left to run, it is made as it is.
 
 use super::files::{opens, used};
 use super::{at_work, cancel, descriptors, hook, text, watch};

@@ -1,4 +1,5 @@
-//! State that the kernel keeps for the program: mappings, signals and timers. What an execution changes is put back after it.
+//! State that the kernel keeps for the program: mappings, signals and timers. What an execution changes is put back
+//! after it.
 
 use super::{at_work, hook, watch};
 use crate::global::{Global, active};
@@ -117,8 +118,8 @@ fn is_mapped(address: usize, length: usize) -> bool {
     STATE.get().mapped.iter().any(within)
 }
 
-/// Is this memory that was mapped in this execution and cannot be written? Somebody else may still change it, through the file: whoever reads finds
-/// what is there.
+/// Is this memory that was mapped in this execution and cannot be written? Somebody else may still change it, through
+/// the file: whoever reads finds what is there.
 #[inline]
 pub fn is_read_only(address: usize) -> bool {
     let read_only = &STATE.get().read_only;

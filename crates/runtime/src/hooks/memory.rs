@@ -35,8 +35,9 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
     block
 }
 
-/// To the race detectors an allocation is a write: another thread that gets to the block without an order behind it is wrong, whether it is zeroed or not. What code without instrumentation
-/// allocates is handed on in ways that are not seen.
+/// To the race detectors an allocation is a write: another thread that gets to the block without an order behind it
+/// is wrong, whether it is zeroed or not. What code without instrumentation allocates is handed on in ways that are
+/// not seen.
 fn watch_allocation(block: usize, size: usize, zeroed: bool) {
     let pc = global::caller();
     // Hardware makes no stores for an allocation but zeros.

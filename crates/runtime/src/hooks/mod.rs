@@ -1,7 +1,7 @@
 //! Everything that the program calls: ThreadSanitizer's interface, and the functions of libc that matter to threads.
 //!
-//! A hook of libc does three things: if the program is not under control it calls the real function; otherwise it marks that the runtime is at
-//! work, asks the engine for the operation, and returns its result as libc would.
+//! A hook of libc does three things: if the program is not under control it calls the real function; otherwise it
+//! marks that the runtime is at work, asks the engine for the operation, and returns its result as libc would.
 
 pub mod access;
 pub mod allocators;
@@ -39,8 +39,9 @@ use crate::global;
 
 /// Defines a function that the program calls, and notes where it was called from.
 ///
-/// The symbol is a thunk of a few instructions, which stores the return address, the stack pointer and the registers that calls preserve, and jumps to the function that is written here: Rust has
-/// no way to ask for its caller. Arguments stay in their registers, so that it works for every signature.
+/// The symbol is a thunk of a few instructions, which stores the return address, the stack pointer and the registers
+/// that calls preserve, and jumps to the function that is written here: Rust has no way to ask for its caller.
+/// Arguments stay in their registers, so that it works for every signature.
 macro_rules! hook {
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -77,9 +78,10 @@ macro_rules! hook {
 }
 pub(crate) use hook;
 
-/// Defines a function that the program calls and that only has to be noticed: what is written here is done first, in an execution under
-/// control, and then libc's own function is called in the program's name. It finds registers and stack as the program left them, so
-/// that it works for every signature, and for functions that want to know their caller.
+/// Defines a function that the program calls and that only has to be noticed: what is written here is done first, in
+/// an execution under control, and then libc's own function is called in the program's name. It finds registers and
+/// stack as the program left them, so that it works for every signature, and for functions that want to know their
+/// caller.
 macro_rules! watch {
     (fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         #[allow(non_snake_case)]

@@ -1,7 +1,8 @@
 //! Mutexes of all kinds, and spin locks.
 //!
-//! Who owns a mutex and how often is kept where libc keeps it, in the mutex: debuggers can read it, `pthread_mutex_init` and static initialisers clear it, and it
-//! is put back with the rest of the program's memory. Whether it is locked is for the engine to say.
+//! Who owns a mutex and how often is kept where libc keeps it, in the mutex: debuggers can read it,
+//! `pthread_mutex_init` and static initialisers clear it, and it is put back with the rest of the program's memory.
+//! Whether it is locked is for the engine to say.
 
 use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
@@ -74,7 +75,8 @@ impl Mutex {
         if self.kind == DESTROYED {
             objects::is_gone(Object::Mutex, self.address(), deed);
         }
-        // The unlock that follows is a use, too, and what is ordered after that is ordered after both. An exploration names every pair.
+        // The unlock that follows is a use, too, and what is ordered after that is ordered after both. An exploration
+        // names every pair.
         if deed != "lock" || global::kind() != mode::LANGUAGE {
             objects::used(Object::Mutex, self.address());
         }
@@ -83,7 +85,8 @@ impl Mutex {
 
 /// The mutex at an address of the program's.
 pub fn at<'a>(mutex: *mut Mutex) -> &'a mut Mutex {
-    // SAFETY: the program says that it is one. The reference does not outlive the hook, and nobody else looks at these fields.
+    // SAFETY: the program says that it is one. The reference does not outlive the hook, and nobody else looks at
+    // these fields.
     unsafe { &mut *mutex }
 }
 

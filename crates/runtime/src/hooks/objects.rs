@@ -1,8 +1,11 @@
-//! Locks and other objects through which threads synchronise, as objects: they are initialised, used, and destroyed, in this order.
+//! Locks and other objects through which threads synchronise, as objects: they are initialised, used, and destroyed,
+//! in this order.
 //!
-//! To the race detectors a use reads the object, and its beginning and end write it: a thread that may use one while another destroys it is wrong, however the execution at hand went. (Under the hardware
-//! models `test` has no such detector: there the order of the execution decides.) What has been destroyed is marked in the object itself, where libc would do so: an
-//! initialiser of any kind takes the mark away, and the mark goes when the memory becomes something else.
+//! To the race detectors a use reads the object, and its beginning and end write it: a thread that may use one while
+//! another destroys it is wrong, however the execution at hand went. (Under the hardware models `test` has no such
+//! detector: there the order of the execution decides.) What has been destroyed is marked in the object itself, where
+//! libc would do so: an initialiser of any kind takes the mark away, and the mark goes when the memory becomes
+//! something else.
 
 use crate::global::{self, Global, mode};
 use crate::shadow::{self, Kind, Object, What};

@@ -1,8 +1,9 @@
 //! Panics of Rust programs.
 //!
-//! The standard library raises them as exceptions. One that goes all the way up makes the function around `main` return a status of its own: such an
-//! end is a panic, and it happened where it was raised. Panics that somebody catches, as a test harness does, and those of other threads, which whoever joins
-//! them is told of, are the program's business.
+//! The standard library raises them as exceptions. One that goes all the way up makes the function around `main`
+//! return a status of its own: such an end is a panic, and it happened where it was raised. Panics that somebody
+//! catches, as a test harness does, and those of other threads, which whoever joins them is told of, are the
+//! program's business.
 
 use super::{at_work, hook};
 use crate::fibers;
@@ -63,8 +64,8 @@ extern "C-unwind" fn note(context: *mut c_void, _: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// Once, before the program's memory is copied: the unwinder initialises itself when it is first used, and which thread of the program that would be is
-/// nobody's business.
+/// Once, before the program's memory is copied: the unwinder initialises itself when it is first used, and which
+/// thread of the program that would be is nobody's business.
 pub fn prepare() {
     // SAFETY: this is called from `main`'s start, whose frames can be unwound.
     unsafe { _Unwind_Backtrace(pass_by, std::ptr::null_mut()) };

@@ -58,7 +58,8 @@ hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argum
     real!(__cxa_atexit(handler, argument, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize, usize) -> c_int)
 } }
 
-// Programs take this one from ThreadSanitizer's library, because libc has it only in the part that is linked statically.
+// Programs take this one from ThreadSanitizer's library, because libc has it only in the part that is linked
+// statically.
 hook! { fn atexit(handler: unsafe extern "C-unwind" fn(*mut c_void)) -> c_int {
     __cxa_atexit::body(handler, 0, 0)
 } }

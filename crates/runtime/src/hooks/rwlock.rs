@@ -10,7 +10,8 @@ use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{EBUSY, EDEADLK, ETIMEDOUT, c_int, timespec};
 
-/// Where glibc keeps the writer in a `pthread_rwlock_t`. The runtime keeps it there too: who unlocks must know what was locked.
+/// Where glibc keeps the writer in a `pthread_rwlock_t`. The runtime keeps it there too: who unlocks must know what
+/// was locked.
 const WRITER: usize = 24;
 
 fn writer<'a>(lock: usize) -> &'a mut i32 {
@@ -21,7 +22,8 @@ fn writer<'a>(lock: usize) -> &'a mut i32 {
 /// In that field: the lock was destroyed.
 const DESTROYED: i32 = -1;
 
-/// Did libc's own functions take the lock for reading, before the execution began? It then counts readers in the first word.
+/// Did libc's own functions take the lock for reading, before the execution began? It then counts readers in the
+/// first word.
 fn has_real_readers(lock: usize) -> bool {
     // SAFETY: as above.
     unsafe { *(lock as *const u32) != 0 }

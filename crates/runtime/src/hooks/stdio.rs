@@ -1,6 +1,7 @@
 //! Streams that a thread keeps for itself for more than one call: `flockfile`.
 //!
-//! libc's own lock would stop the one kernel thread. So the stream is a mutex of the engine's, and who prints to a stream that another thread keeps waits for it.
+//! libc's own lock would stop the one kernel thread. So the stream is a mutex of the engine's, and who prints to a
+//! stream that another thread keeps waits for it.
 
 use super::{at_work, hook, io, text, watch};
 use crate::global::{self, Global, active};

@@ -1,9 +1,11 @@
 //! Functions of libc that read and write memory of the program's.
 //!
-//! Compilers leave calls of `memcpy` and its like as they are (gcc, if it is asked not to expand them) or rename them (`__tsan_memcpy`, rustc). The
-//! runtime's own code calls these functions too, so that they must work at any time, before anything is prepared.
+//! Compilers leave calls of `memcpy` and its like as they are (gcc, if it is asked not to expand them) or rename them
+//! (`__tsan_memcpy`, rustc). The runtime's own code calls these functions too, so that they must work at any time,
+//! before anything is prepared.
 //!
-//! What a function reads of a string ends with the byte that decides: the first difference, the character that is looked for, the 0 at the end.
+//! What a function reads of a string ends with the byte that decides: the first difference, the character that is
+//! looked for, the 0 at the end.
 
 use super::access;
 use crate::global;
@@ -73,8 +75,8 @@ unsafe fn set(to: *mut u8, byte: i32, length: usize) -> *mut u8 {
     to
 }
 
-/// A function of up to four arguments that gets the return address as the fifth and the stack pointer as the sixth: the runtime calls it too, and
-/// must not overwrite where the program called from.
+/// A function of up to four arguments that gets the return address as the fifth and the stack pointer as the sixth:
+/// the runtime calls it too, and must not overwrite where the program called from.
 macro_rules! quiet {
     (fn $name:ident($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty, $place:ident) -> $ret:ty $body:block) => {
         mod $name {

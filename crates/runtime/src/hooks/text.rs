@@ -1,7 +1,10 @@
-//! Functions of libc that read and write strings and other memory of the program's: races on what they are given are the program's own.
+//! Functions of libc that read and write strings and other memory of the program's: races on what they are given are
+//! the program's own.
 //!
-//! Those that the runtime itself needs before anything is prepared are in [`strings`](super::strings). What a function will access is said before it runs. It then runs in the program's name, so that none of its arguments must be understood.
-//! The runtime and the libraries it is made of call some of these functions, too: such a call goes straight on.
+//! Those that the runtime itself needs before anything is prepared are in [`strings`](super::strings). What a
+//! function will access is said before it runs. It then runs in the program's name, so that none of its arguments
+//! must be understood. The runtime and the libraries it is made of call some of these functions, too: such a call
+//! goes straight on.
 
 use super::files::opens as files_opened;
 use super::{access, at_work, stdio};
@@ -476,8 +479,8 @@ fn read_format(format: usize, mut list: List) {
     }
 }
 
-/// Reads a format of a function that scans a text, and announces that it writes what the format asks for. How much a string will have is not known before, but its first byte is
-/// written in any case.
+/// Reads a format of a function that scans a text, and announces that it writes what the format asks for. How much a
+/// string will have is not known before, but its first byte is written in any case.
 fn scans(format: usize, mut list: List) {
     if format < LOWEST {
         return;

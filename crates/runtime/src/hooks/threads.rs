@@ -153,8 +153,8 @@ pub fn ends() {
     }
 }
 
-/// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no such wait, and is to be made as
-/// always.
+/// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no
+/// such wait, and is to be made as always.
 pub fn attempt(deadline: Option<u64>, op: Op) -> Option<bool> {
     let deadline = deadline.filter(|_| explore::is_on())?;
     let success = control::perform(op).success;

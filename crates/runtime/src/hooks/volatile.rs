@@ -1,10 +1,11 @@
 //! Volatile accesses.
 //!
-//! Under the hardware models they are accesses like any other. Under c11 they are what the user says ([`Volatile`]): relaxed atomics, as C11Tester
-//! has it, acquiring and releasing ones, or plain. The instrumentation announces them before they happen, so that the
-//! program still makes them itself:
+//! Under the hardware models they are accesses like any other. Under c11 they are what the user says ([`Volatile`]):
+//! relaxed atomics, as C11Tester has it, acquiring and releasing ones, or plain. The instrumentation announces them
+//! before they happen, so that the program still makes them itself:
 //!
-//! - for a load the value that the engine has chosen is put into memory, and what belongs there is put back at the thread's next hook;
+//! - for a load the value that the engine has chosen is put into memory, and what belongs there is put back at the
+//!   thread's next hook;
 //! - a store is undone at the thread's next hook, which knows its value by then, and made as an atomic store.
 //!
 //! Nobody else runs in between, since threads are switched only in hooks.
@@ -48,7 +49,8 @@ pub fn settle() {
     }
 }
 
-/// The same where no hook has been entered: in an exploration, in which nobody is suspicious, and where a thread or the program ends without one.
+/// The same where no hook has been entered: in an exploration, in which nobody is suspicious, and where a thread or
+/// the program ends without one.
 pub fn finish_first() {
     if UNFINISHED.get().is_some() {
         super::at_work(settle);
