@@ -193,10 +193,10 @@ impl<T: Threads> Explorer<T> {
             }
             let flow = match run {
                 Run::Complete if self.walk.ends.is_empty() => visitor.execution(&self.walk.program, graph),
-                Run::Complete => self.tell_ends(visitor).map_err(Restart::Error)?,
+                Run::Complete => self.tell_ends(visitor),
                 Run::Stuck(Stuck::Limit) if !self.walk.ends.is_empty() => {
                     match visitor.stuck(&self.walk.program, graph, Stuck::Limit) {
-                        Flow::Continue(()) => self.tell_ends(visitor).map_err(Restart::Error)?,
+                        Flow::Continue(()) => self.tell_ends(visitor),
                         stop => stop,
                     }
                 }
@@ -211,27 +211,14 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
-    /// Tells of each way in which the process has ended in the graph at hand. Where other threads ran on after that,
-    /// or could have ended it too, the program runs along the graph once more, so that it stands where that end
-    /// leaves it.
-    fn tell_ends<V: Visitor<T>>(&mut self, visitor: &mut V) -> Result<Flow, ExploreError> {
-        let ends = std::mem::take(&mut self.walk.ends);
+    /// Tells of each way in which the process has ended in the graph at hand.
+    fn tell_ends<V: Visitor<T>>(&mut self, visitor: &mut V) -> Flow {
         let graph = &current(&mut self.contexts).graph;
-        let stands = ends.len() == 1 && self.walk.last == ends[0].thread;
-        for end in &ends {
-            if !stands {
-                self.walk.start();
-                for i in 1..graph.len() as u32 {
-                    self.walk.replay(graph, Node(i))?;
-                }
-                self.walk.end_again(graph, &ends, end)?;
-            }
+        let ends = &self.walk.ends;
+        ends.iter().try_for_each(|end| {
             let others: Vec<_> = ends.iter().map(|other| other.thread).filter(|other| *other != end.thread).collect();
-            if visitor.ended(&self.walk.program, graph, *end, &others).is_break() {
-                return Ok(Flow::Break(()));
-            }
-        }
-        Ok(Flow::Continue(()))
+            visitor.ended(&self.walk.program, graph, *end, &others)
+        })
     }
 
     /// All races of a graph, if somebody wants all.

@@ -80,8 +80,6 @@ pub(super) struct Walk<T> {
     patience: usize,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(super) ends: Vec<End>,
-    /// The thread that ran last.
-    pub(super) last: ThreadId,
 }
 
 impl<T: Threads> Walk<T> {
@@ -95,7 +93,6 @@ impl<T: Threads> Walk<T> {
             hardware,
             patience,
             ends: Vec::new(),
-            last: ThreadId(0),
         }
     }
 
@@ -126,7 +123,6 @@ impl<T: Threads> Walk<T> {
                         let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
                         self.program.set_clock(thread, clock);
                     }
-                    self.last = thread;
                     let op = self.program.resume(thread, reply);
                     let run = &mut self.threads[thread.index()];
                     let (names, initial) = (&mut self.names, self.initial_threads);
@@ -297,23 +293,6 @@ impl<T: Threads> Walk<T> {
     pub(super) fn end_by(&mut self, thread: ThreadId, failure: Option<Failure>) {
         self.threads[thread.index()].state = State::Ended;
         self.ends.push(End { thread, failure });
-    }
-
-    /// Lets all threads that did not end the process run on to their next access, and then the one that did.
-    pub(super) fn end_again(&mut self, graph: &Graph, ends: &[End], by: &End) -> Result<(), ExploreError> {
-        for t in 0..self.threads.len() {
-            let thread = ThreadId(t as u32);
-            if self.threads[t].state == State::Ready && !ends.iter().any(|end| end.thread == thread) {
-                self.settle(graph, thread);
-            }
-        }
-        match self.settle(graph, by.thread) {
-            Settled::End(failure) if failure == by.failure => {
-                self.end_by(by.thread, failure);
-                Ok(())
-            }
-            _ => Err(ExploreError::Nondeterministic(by.thread)),
-        }
     }
 
     /// Says that the half-done RMW of `thread` is done.
