@@ -3,7 +3,7 @@
 // -DBARRIER=2 pass: both arrive
 // -DBARRIER=3 deadlock: one of the three never comes
 // -DSEMAPHORE=0 pass: acquired when it was released
-// -DSEMAPHORE=1 assertion: acquired before
+// -DSEMAPHORE=1 data-race: acquired before, so that nothing orders the two
 // -DFUTURE=3 pass: the value that was promised
 // -DFUTURE=4 assertion: not the value that was promised
 // -DNEVER deadlock: the promise is kept only after whoever waits for it has ended
