@@ -471,6 +471,11 @@ fn take_verdict(by: Option<ThreadId>) -> Option<Verdict> {
     Some(verdict)
 }
 
+/// Are there threads that have ended the process in the execution at hand, and of which nothing was told yet?
+pub fn has_other_ends() -> bool {
+    STATE.get().as_ref().is_some_and(|state| !state.verdicts.is_empty())
+}
+
 /// Runs one execution graph again.
 fn replay(request: &Request, steps: &[GraphStep]) {
     match replay_steps(Program { abandoned: false }, request.model, steps) {
