@@ -75,29 +75,15 @@ struct Used {
 
 impl Used {
     fn new(program: &Program) -> Used {
-        let mut globals = BTreeSet::new();
+        let mut globals = super::objects(program, plain);
         program.each(&mut |t, stmt| {
-            let mut add = |name: String| {
-                globals.insert(name);
-            };
-            match stmt {
-                Stmt::PlainLoad { at, .. } | Stmt::PlainStore { at, .. } => add(plain(*at)),
-                Stmt::Acquire { lock } | Stmt::Release { lock } | Stmt::Attempt { lock, .. } => add(lock.object()),
-                Stmt::CondWait { .. } | Stmt::CondSignal { .. } => {
-                    ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
-                }
-                Stmt::AwaitLocked { .. } => ["m0", "gm0"].into_iter().for_each(|name| add(name.to_owned())),
-                Stmt::FutexWait { var, .. } | Stmt::FutexWake { var, .. } => add(format!("f{var}")),
-                Stmt::SemWait { .. } | Stmt::SemPost => add("sem".to_owned()),
-                Stmt::Barrier { .. } => add("bar".to_owned()),
-                Stmt::Once => add("once".to_owned()),
-                Stmt::Tls { .. } => add("tl".to_owned()),
-                Stmt::Key { .. } => add("key".to_owned()),
-                Stmt::PipeRead { .. } | Stmt::PipeWrite { .. } => add("pipe".to_owned()),
-                Stmt::Cas { place: Expected::Shared, .. } => add(format!("e{t}")),
-                Stmt::Cas { place: Expected::Heap, .. } => add(format!("h{t}")),
-                _ => {}
-            }
+            globals.extend(match stmt {
+                Stmt::Key { .. } => Some("key".to_owned()),
+                Stmt::PipeRead { .. } | Stmt::PipeWrite { .. } => Some("pipe".to_owned()),
+                Stmt::Cas { place: Expected::Shared, .. } => Some(format!("e{t}")),
+                Stmt::Cas { place: Expected::Heap, .. } => Some(format!("h{t}")),
+                _ => None,
+            });
         });
         Used { globals }
     }

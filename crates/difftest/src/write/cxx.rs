@@ -2,7 +2,6 @@
 
 use super::{indent, packed, registers, variables};
 use crate::program::{Arithmetic, How, Lock, MutexType, Operand, Order, Plain, Program, Stmt};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 const START: &str = r##"#ifndef __clang__
@@ -109,25 +108,10 @@ fn is_latch(program: &Program) -> bool {
 }
 
 fn one(program: &Program, q: &str) -> Result<String, std::fmt::Error> {
-    let mut names = BTreeSet::new();
+    let mut names = super::objects(program, plain);
     program.each(&mut |_, stmt| {
-        let mut add = |name: String| {
-            names.insert(name);
-        };
-        match stmt {
-            Stmt::PlainLoad { at, .. } | Stmt::PlainStore { at, .. } => add(plain(*at)),
-            Stmt::Acquire { lock } | Stmt::Release { lock } | Stmt::Attempt { lock, .. } => add(lock.object()),
-            Stmt::CondWait { .. } | Stmt::CondSignal { .. } => {
-                ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
-            }
-            Stmt::AwaitLocked { .. } => ["m0", "gm0"].into_iter().for_each(|name| add(name.to_owned())),
-            Stmt::FutexWait { var, .. } | Stmt::FutexWake { var, .. } => add(format!("f{var}")),
-            Stmt::SemWait { .. } | Stmt::SemPost => add("sem".to_owned()),
-            Stmt::Barrier { .. } => add("bar".to_owned()),
-            Stmt::Once => add("once".to_owned()),
-            Stmt::Tls { .. } => add("tl".to_owned()),
-            Stmt::Send { .. } | Stmt::Receive { .. } => add("pr".to_owned()),
-            _ => {}
+        if let Stmt::Send { .. } | Stmt::Receive { .. } = stmt {
+            names.insert("pr".to_owned());
         }
     });
     let mut text = String::from("\n");

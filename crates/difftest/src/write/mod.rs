@@ -4,7 +4,8 @@ mod c;
 mod cxx;
 mod rust;
 
-use crate::program::{Language, Program, Stmt};
+use crate::program::{Language, Plain, Program, Stmt};
+use std::collections::BTreeSet;
 
 /// A translation unit that holds these programs; its first argument says which one runs.
 pub fn unit(language: Language, programs: &[Program]) -> String {
@@ -22,6 +23,31 @@ pub fn own_part(text: &str) -> &str {
 
 /// The line between what all units have and what this one has.
 const MARK: &str = "/* --- */\n";
+
+/// The names of the objects that a program uses, as far as C and C++ have them alike; `plain` names plain variables.
+fn objects(program: &Program, plain: fn(Plain) -> String) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    program.each(&mut |_, stmt| {
+        let mut add = |name: String| {
+            names.insert(name);
+        };
+        match stmt {
+            Stmt::PlainLoad { at, .. } | Stmt::PlainStore { at, .. } => add(plain(*at)),
+            Stmt::Acquire { lock } | Stmt::Release { lock } | Stmt::Attempt { lock, .. } => add(lock.object()),
+            Stmt::CondWait { .. } | Stmt::CondSignal { .. } => {
+                ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
+            }
+            Stmt::AwaitLocked { .. } => ["m0", "gm0"].into_iter().for_each(|name| add(name.to_owned())),
+            Stmt::FutexWait { var, .. } | Stmt::FutexWake { var, .. } => add(format!("f{var}")),
+            Stmt::SemWait { .. } | Stmt::SemPost => add("sem".to_owned()),
+            Stmt::Barrier { .. } => add("bar".to_owned()),
+            Stmt::Once => add("once".to_owned()),
+            Stmt::Tls { .. } => add("tl".to_owned()),
+            _ => {}
+        }
+    });
+    names
+}
 
 /// How many registers a thread uses.
 fn registers(program: &Program, thread: usize) -> u8 {
