@@ -320,13 +320,28 @@ impl<M: Machine> Execution<M> {
 
     /// Does `thread` wait for something that is not there, and only until a time?
     pub fn awaits_time(&self, thread: ThreadId) -> bool {
-        self.patience_of(&self.threads[thread.index()]) != Patience::Endless
+        self.patience_of(thread) != Patience::Endless
     }
 
-    fn patience_of(&self, run: &ThreadRun) -> Patience {
+    fn patience_of(&self, thread: ThreadId) -> Patience {
+        let run = &self.threads[thread.index()];
         // A thread that was woken takes its mutex back, however long that takes.
         let is_woken = matches!(run.lowering.op(), Op::Sync(Sync::Wait { .. })) && run.lowering.step() != 2;
-        if run.stuck.is_none() || run.state != State::Waiting || is_woken { Patience::Endless } else { run.patience }
+        let waits = run.patience != Patience::Endless && run.stuck.is_some() && run.state == State::Waiting;
+        if waits && !is_woken && self.has_tried(thread) { run.patience } else { Patience::Endless }
+    }
+
+    /// Could the thread have failed to get what it waits for? To try is to attempt a read-modify-write, which the
+    /// stores before it may have to precede whether it succeeds or not.
+    fn has_tried(&self, thread: ThreadId) -> bool {
+        let (at, order) = match self.threads[thread.index()].lowering.stage() {
+            Stage::Access(Access::Rmw { at, order, .. }) => (at, order.load()),
+            Stage::Access(Access::CompareExchange { at, failure, .. }) => (at, failure),
+            _ => return true,
+        };
+        let mut required = Vec::new();
+        self.machine.required(thread, &Step::Load { at, order, failed_rmw: true }, &mut required);
+        required.is_empty()
     }
 
     /// The least patience of those who wait.
@@ -336,7 +351,8 @@ impl<M: Machine> Execution<M> {
         }
         self.impatient = self.threads.iter().any(|run| run.patience != Patience::Endless);
         let rank = |patience: &Patience| *patience as u8;
-        self.threads.iter().map(|run| self.patience_of(run)).max_by_key(rank).unwrap_or_default()
+        let threads = (0..self.threads.len() as u32).map(ThreadId);
+        threads.map(|thread| self.patience_of(thread)).max_by_key(rank).unwrap_or_default()
     }
 
     /// What `thread` has asked for may be given up from now on.
