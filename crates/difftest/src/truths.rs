@@ -79,14 +79,14 @@ fn outcomes(results: &Results) -> Outcomes {
     outcomes
 }
 
-/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the
-/// status says who it was.
+/// What the thread has printed that ended the process. Others may have printed before or after it, and then come too
+/// late; the status says who it was: without one, the main thread.
 fn line_of_end(text: &str) -> Option<String> {
     let last = text.lines().last()?;
     let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);
     let line = match who {
         Some(who) => text.lines().find(|line| line.starts_with(who))?,
-        None => last,
+        None => text.lines().find(|line| line.starts_with('=')).unwrap_or(last),
     };
     Some(line.trim_end().to_owned())
 }
