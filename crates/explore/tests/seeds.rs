@@ -88,7 +88,7 @@ fn a_seed_means_the_same_execution_in_every_version() {
         (Scheduler::Random, 0xf7df_ca1e_ffa4_3176),
         (Scheduler::Pct, 0xbfa8_1a90_ed0c_d516),
         (Scheduler::Pos, 0x3810_dade_b10f_b384),
-        (Scheduler::Meet, 0xe7d3_8798_0ac1_eca4),
+        (Scheduler::Rendezvous, 0xe7d3_8798_0ac1_eca4),
     ];
     let found = known.map(|(scheduler, _)| (scheduler, digest(scheduler)));
     assert_eq!(found, known);
