@@ -10,9 +10,13 @@ use fencepost_mailbox::{
 };
 use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
 use memmap2::MmapMut;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::MemfdFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -507,7 +511,7 @@ pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static st
         ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
         ("RUST_BACKTRACE", "0".into()),
-        (VARIABLE, mailbox.file.path().into()),
+        (VARIABLE, mailbox.path().into()),
     ]
 }
 
@@ -538,6 +542,28 @@ enum Watched {
     TimeIsOver,
 }
 
+/// So often the host looks how far a worker is.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Waits for a worker's end without asking for it again and again: many workers live for a few milliseconds.
+struct Alarm(Option<OwnedFd>);
+
+impl Alarm {
+    fn new(worker: &Child) -> Alarm {
+        let pid = rustix::process::Pid::from_raw(worker.id() as i32);
+        Alarm(pid.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()))
+    }
+
+    /// Until the worker has ended, at most so long.
+    fn wait(&self, limit: Duration) {
+        // Kernels before 5.3 do not have this.
+        let Some(process) = &self.0 else { return std::thread::sleep(limit.min(Duration::from_millis(1))) };
+        let limit = rustix::event::Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
+        // A signal that comes in between only ends the wait earlier.
+        let _ = rustix::event::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit));
+    }
+}
+
 /// Waits for the worker, and interrupts executions that take too long.
 fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
     let timeout = campaign.timeout;
@@ -546,7 +572,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
     let mut since = Instant::now();
     let (mut interrupted, mut killed) = (false, false);
     let last = campaign.last_moment();
-    let mut pause = Duration::from_micros(200);
+    let alarm = Alarm::new(worker);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
@@ -560,8 +586,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
             seen.update(mailbox, &campaign.progress);
             return Ok(Watched::TimeIsOver);
         }
-        std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
-        pause = (pause * 2).min(Duration::from_millis(10));
+        alarm.wait(left.map_or(GLANCE, |left| GLANCE.min(left)));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         if now != pulse {
             (pulse, since, interrupted) = (now, Instant::now(), false);
@@ -724,7 +749,8 @@ pub fn merge(into: &mut Results, other: Results) {
 
 /// The host's side of a mailbox.
 pub(crate) struct Mailbox {
-    file: tempfile::NamedTempFile,
+    /// In memory, without a name: no disk is filled, and nothing is left behind, however the host ends.
+    file: File,
     map: MmapMut,
     /// Digests of executions in child processes are wanted.
     fresh: bool,
@@ -732,16 +758,21 @@ pub(crate) struct Mailbox {
 
 impl Mailbox {
     pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
-        let file = tempfile::NamedTempFile::new()?;
-        file.as_file().set_len(FILE_SIZE as u64)?;
+        let file = File::from(rustix::fs::memfd_create("fencepost", MemfdFlags::CLOEXEC)?);
+        file.set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side
         // looks.
-        let mut map = unsafe { MmapMut::map_mut(file.as_file())? };
+        let mut map = unsafe { MmapMut::map_mut(&file)? };
         let text = serde_json::to_vec(request)?;
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
         Ok(Mailbox { file, map, fresh: matches!(request.answers, Answers::Drawn { .. }) })
+    }
+
+    /// Where a worker finds it, as long as this process has it open.
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 
     /// What has been seen so far steers the worker after one that died, too.

@@ -96,7 +96,12 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
 
     /// The stores that an access may read and that its guard lets through. Of a compare-exchange, the first
     /// `failing` are those on which it fails; a weak one may have the same store in both parts.
-    pub(super) fn find_sources(&mut self, thread: ThreadId, access: &Access, initial: &mut dyn FnMut(Location) -> Value) {
+    pub(super) fn find_sources(
+        &mut self,
+        thread: ThreadId,
+        access: &Access,
+        initial: &mut dyn FnMut(Location) -> Value,
+    ) {
         self.sources.clear();
         self.failing = 0;
         let (sets, guard) = (&self.sets, access.guard());

@@ -7,6 +7,7 @@
 
 mod choose;
 mod outside;
+mod patience;
 mod perform;
 mod record;
 
@@ -16,9 +17,10 @@ use crate::races::{Race, RaceDetector};
 use crate::strategy::{Actor, Strategy};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Source};
-use fencepost_trace::op::Sync;
 use fencepost_trace::{Guard, Limits, Location, Op, Outcome, Reply, ThreadId, Value, VectorClock};
 use record::Record;
+
+pub use patience::Patience;
 
 /// What the owner of the program does next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,18 +57,6 @@ struct ThreadRun {
     /// Where it waits for something that was not there when it last looked; nobody has been there since.
     stuck: Option<Location>,
     patience: Patience,
-}
-
-/// How long a thread waits for what it has asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Patience {
-    /// As long as it takes.
-    #[default]
-    Endless,
-    /// Until a time that comes when nobody else can go on.
-    Long,
-    /// Until a time that may come at any moment, whatever others are about to do.
-    Short,
 }
 
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
@@ -296,33 +286,6 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         self.commits.clear();
         self.machine.commits(&mut self.commits);
         self.actors.extend(self.commits.iter().map(|c| Actor::Buffer(*c)));
-    }
-
-    /// Does `thread` wait for something that is not there, and only until a time?
-    pub fn awaits_time(&self, thread: ThreadId) -> bool {
-        self.patience_of(&self.threads[thread.index()]) != Patience::Endless
-    }
-
-    fn patience_of(&self, run: &ThreadRun) -> Patience {
-        // A thread that was woken takes its mutex back, however long that takes.
-        let is_woken = matches!(run.lowering.op(), Op::Sync(Sync::Wait { .. })) && run.lowering.step() != 2;
-        if run.stuck.is_none() || run.state != State::Waiting || is_woken { Patience::Endless } else { run.patience }
-    }
-
-    /// The least patience of those who wait.
-    fn least_patience(&mut self) -> Patience {
-        if !self.impatient {
-            return Patience::Endless;
-        }
-        self.impatient = self.threads.iter().any(|run| run.patience != Patience::Endless);
-        let rank = |patience: &Patience| *patience as u8;
-        self.threads.iter().map(|run| self.patience_of(run)).max_by_key(rank).unwrap_or_default()
-    }
-
-    /// What `thread` has asked for may be given up from now on.
-    pub fn give_up_early(&mut self, thread: ThreadId) {
-        self.threads[thread.index()].patience = Patience::Short;
-        self.impatient = true;
     }
 
     fn final_outcome(&self) -> Outcome {

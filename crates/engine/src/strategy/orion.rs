@@ -89,7 +89,12 @@ impl Orion {
     }
 
     /// One step of the attempt; `None`: start over.
-    fn attempt(&mut self, attempt: &mut Attempt, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+    fn attempt(
+        &mut self,
+        attempt: &mut Attempt,
+        actors: &[Actor],
+        pending: &dyn Fn(&Actor) -> Pending,
+    ) -> Option<usize> {
         if self.time - attempt.since > self.options.patience {
             return None;
         }
@@ -171,7 +176,8 @@ impl Orion {
                 }
                 return Some(choice);
             }
-            let later = (attempt.turn + 1..n).any(|k| self.stops[(attempt.first + k) % n].labels.contains(&pending.label));
+            let later =
+                (attempt.turn + 1..n).any(|k| self.stops[(attempt.first + k) % n].labels.contains(&pending.label));
             if later && attempt.next != Some(thread) {
                 // Line 15: it waits for its turn.
                 stalled.push((thread, self.time));

@@ -26,9 +26,7 @@ impl<'a> Planned<'a> {
     /// `None` for an execution graph, which has no choices.
     pub fn new(model: Model, spec: StrategySpec, coverage: Option<&'a Coverage>) -> Option<Planned<'a>> {
         Some(match spec {
-            StrategySpec::Random { seed, sampling } => {
-                Planned::Sampler(Sampler::new(model, seed, &sampling, coverage))
-            }
+            StrategySpec::Random { seed, sampling } => Planned::Sampler(Sampler::new(model, seed, &sampling, coverage)),
             StrategySpec::Follow { choices } => Planned::Follow(Follow::new(choices)),
             StrategySpec::Schedule { seed, schedule } => Planned::OnSchedule(OnSchedule::new(schedule, seed)),
             StrategySpec::Relaxer { seed, points, options } => {
