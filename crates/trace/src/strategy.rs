@@ -11,13 +11,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum StrategySpec {
-    /// Answers at random.
+    /// Answers at random, from a scheduler and a bias of loads.
     Random {
         /// The seed of this one execution.
         seed: u64,
         /// How they are drawn.
         #[serde(default)]
         sampling: Sampling,
+    },
+    /// Answers that are all equally likely, and nothing else.
+    Uniform {
+        /// The seed of this one execution.
+        seed: u64,
     },
     /// These answers, one after the other; 0 when they have run out.
     Follow {
@@ -65,6 +70,7 @@ impl StrategySpec {
     pub fn with_seed(mut self, new: u64) -> StrategySpec {
         match &mut self {
             StrategySpec::Random { seed, .. }
+            | StrategySpec::Uniform { seed }
             | StrategySpec::Schedule { seed, .. }
             | StrategySpec::Relaxer { seed, .. }
             | StrategySpec::Orion { seed, .. } => *seed = new,
@@ -80,7 +86,10 @@ impl StrategySpec {
             StrategySpec::Schedule { schedule, .. } => schedule.expected.iter_mut().for_each(all),
             StrategySpec::Relaxer { points, .. } => [&mut points.late, &mut points.early].into_iter().for_each(all),
             StrategySpec::Orion { stops, .. } => stops.iter_mut().map(|stop| &mut stop.labels).for_each(all),
-            StrategySpec::Random { .. } | StrategySpec::Follow { .. } | StrategySpec::Graph { .. } => {}
+            StrategySpec::Random { .. }
+            | StrategySpec::Uniform { .. }
+            | StrategySpec::Follow { .. }
+            | StrategySpec::Graph { .. } => {}
         }
         self
     }

@@ -1,6 +1,6 @@
 //! From the description of a strategy to the strategy.
 
-use super::{Actor, Follow, OnSchedule, Orion, Pending, Relaxer, Sampler, Strategy};
+use super::{Actor, Follow, OnSchedule, Orion, Pending, Random, Relaxer, Sampler, Strategy};
 use fencepost_memory::Source;
 use fencepost_trace::{Access, Coverage, EventId, Model, StrategySpec, ThreadId};
 
@@ -11,6 +11,8 @@ use fencepost_trace::{Access, Coverage, EventId, Model, StrategySpec, ThreadId};
 pub enum Planned<'a> {
     /// Draws at random.
     Sampler(Sampler<'a>),
+    /// Draws without any preference.
+    Uniform(Random),
     /// Gives recorded answers.
     Follow(Follow),
     /// Follows a schedule.
@@ -27,6 +29,7 @@ impl<'a> Planned<'a> {
     pub fn new(model: Model, spec: StrategySpec, coverage: Option<&'a Coverage>) -> Option<Planned<'a>> {
         Some(match spec {
             StrategySpec::Random { seed, sampling } => Planned::Sampler(Sampler::new(model, seed, &sampling, coverage)),
+            StrategySpec::Uniform { seed } => Planned::Uniform(Random::new(seed)),
             StrategySpec::Follow { choices } => Planned::Follow(Follow::new(choices)),
             StrategySpec::Schedule { seed, schedule } => Planned::OnSchedule(OnSchedule::new(schedule, seed)),
             StrategySpec::Relaxer { seed, points, options } => {
@@ -43,6 +46,7 @@ macro_rules! each {
     ($planned:expr, $strategy:ident => $act:expr) => {
         match $planned {
             Planned::Sampler($strategy) => $act,
+            Planned::Uniform($strategy) => $act,
             Planned::Follow($strategy) => $act,
             Planned::OnSchedule($strategy) => $act,
             Planned::Relaxer($strategy) => $act,
