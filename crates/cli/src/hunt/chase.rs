@@ -8,19 +8,19 @@ use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_predict::critical::{Graph, Instance, Limits, Node};
 use fencepost_predict::solve::{Places, Solver};
-use fencepost_trace::{Course, Cycle, Event, FenceOrder, Method, Model, Severity, Trace};
+use fencepost_trace::{Cycle, Event, FenceOrder, Model, Points, Schedule, Severity, Stop, StrategySpec, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many courses of one cycle are followed.
-const COURSES: usize = 5;
+/// How many schedules of one cycle are followed.
+const SCHEDULES: usize = 5;
 /// So many that work are enough, and so many that do not: then something else may be better.
 const GOOD: usize = 5;
 const FAILED: usize = 2;
-/// How often courses are solved for, each time with what was learned.
+/// How often schedules are solved for, each time with what was learned.
 const STAGES: usize = 4;
 /// How many trials the published strategies have at a time before it is asked what was learned, and how often.
 /// Relaxer's leaves more to chance.
@@ -170,18 +170,18 @@ pub fn chase(
     Ok(chase)
 }
 
-/// Executions that courses are made from.
+/// Executions that schedules are made from.
 struct Lessons {
     profiles: Vec<Profile>,
     /// How many of them have been solved with.
     known: usize,
     /// What threads did in them.
     met: FxHashSet<u64>,
-    /// For each cycle the courses that have not been followed.
-    spare: Vec<Vec<Course>>,
+    /// For each cycle the schedules that have not been followed.
+    spare: Vec<Vec<Schedule>>,
 }
 
-/// Can a course be made from it?
+/// Can a schedule be made from it?
 fn is_short(profile: &Profile) -> bool {
     profile.threads.iter().map(Vec::len).sum::<usize>() <= LONGEST
 }
@@ -209,15 +209,15 @@ impl Lessons {
         }
     }
 
-    /// Courses for these cycles that what was added since the last time gives.
-    fn solve(&mut self, cycles: &[&Chased], mixed: bool, options: &Options) -> Vec<Vec<Course>> {
+    /// Schedules for these cycles that what was added since the last time gives.
+    fn solve(&mut self, cycles: &[&Chased], mixed: bool, options: &Options) -> Vec<Vec<Schedule>> {
         let known = std::mem::replace(&mut self.known, self.profiles.len());
         if known == self.profiles.len() {
             return vec![Vec::new(); cycles.len()];
         }
         let solver = Solver::new(&self.profiles, known, options.model);
         let next = AtomicUsize::new(0);
-        let mut courses: Vec<(usize, Vec<Course>)> = std::thread::scope(|scope| {
+        let mut schedules: Vec<(usize, Vec<Schedule>)> = std::thread::scope(|scope| {
             let work = || {
                 let (mut done, mut places) = (Vec::new(), Places::default());
                 while let Some((i, chased)) = {
@@ -225,27 +225,27 @@ impl Lessons {
                     cycles.get(i).map(|chased| (i, chased))
                 } {
                     // Without time there is nobody to follow them.
-                    let courses = match is_late(options.deadline) {
+                    let schedules = match is_late(options.deadline) {
                         true => Vec::new(),
-                        false => solver.courses(&chased.instances, COURSES, mixed, &mut places),
+                        false => solver.schedules(&chased.instances, SCHEDULES, mixed, &mut places),
                     };
-                    done.push((i, courses));
+                    done.push((i, schedules));
                 }
                 done
             };
             let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
             workers.into_iter().flat_map(|worker| worker.join().expect("the solver does not panic")).collect()
         });
-        courses.sort_by_key(|(i, _)| *i);
-        courses.into_iter().map(|(_, courses)| courses).collect()
+        schedules.sort_by_key(|(i, _)| *i);
+        schedules.into_iter().map(|(_, schedules)| schedules).collect()
     }
 }
 
-/// The trials. Each cycle has courses, and each course is tried once, until a few have worked; then those share what
-/// is left of the trials. Where none works, executions with reordering may give new courses: threads that have read
+/// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share what
+/// is left of the trials. Where none works, executions with reordering may give new schedules: threads that have read
 /// what they never read without reordering do new things. They are executions at random, and the violations of other
 /// cycles. Where still none works, the two published strategies have a few trials; if one of them is successful, its
-/// execution gives a course for the rest.
+/// execution gives a schedule for the rest.
 fn trials(
     quarry: &mut impl Quarry,
     options: &Options,
@@ -254,7 +254,7 @@ fn trials(
     chase: &mut Chase,
 ) -> Result<(), Error> {
     let mut round = Round { quarry, options, fences, deadline, number: 0 };
-    let mut good: Vec<Vec<Course>> = vec![Vec::new(); chase.cycles.len()];
+    let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); chase.cycles.len()];
     if options.ways.solve {
         let mut lessons = Lessons {
             profiles: chase.seen.profiles.clone(),
@@ -274,49 +274,61 @@ fn trials(
         }
         // What was put aside because something else looked better.
         let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
-        let courses: Vec<Vec<Course>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
-        round.probe(chase, &open, courses, &mut good, &mut lessons.spare)?;
-        // A few trials of each published strategy at a time; what they expose gives a course for the rest.
+        let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
+        round.probe(chase, &open, schedules, &mut good, &mut lessons.spare)?;
+        // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
         for _ in 0..REPEATS {
-            let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
+            let mut work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>> = BTreeMap::new();
             for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
                 let mut left = options.trials.saturating_sub(chase.cycles[i].trials);
-                for (name, method) in published(options) {
+                for (name, strategy) in published(options, round.quarry, &chase.cycles[i].cycle) {
                     let share = left.min(if name == RELAXER { BIASED } else { EXACT });
                     left -= share;
-                    work.entry((share, name)).or_default().push((i, method));
+                    work.entry((share, name)).or_default().push((i, strategy));
                 }
             }
             round.work(chase, work)?;
             round.solve(chase, &mut lessons, false, &mut good)?;
         }
     }
-    // What is left is divided among the courses that worked, or among the strategies.
-    let mut work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>> = BTreeMap::new();
-    for (i, courses) in good.into_iter().enumerate() {
-        let mut ways: Vec<(&'static str, Method)> =
-            courses.into_iter().map(|course| (COURSE, Method::Course(course))).collect();
+    // What is left is divided among the schedules that worked, or among the strategies.
+    let mut work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+    for (i, schedules) in good.into_iter().enumerate() {
+        let mut ways: Vec<(&'static str, StrategySpec)> =
+            schedules.into_iter().map(|schedule| (SOLVED, on(schedule))).collect();
         if ways.is_empty() && (!options.ways.solve || chase.cycles[i].exposed > 0) {
-            ways = published(options);
+            ways = published(options, round.quarry, &chase.cycles[i].cycle);
         }
         let (left, n) = (options.trials.saturating_sub(chase.cycles[i].trials), ways.len() as u64);
-        for (k, (name, method)) in ways.into_iter().enumerate() {
+        for (k, (name, strategy)) in ways.into_iter().enumerate() {
             let share = left / n + u64::from((k as u64) < left % n);
-            work.entry((share, name)).or_default().push((i, method));
+            work.entry((share, name)).or_default().push((i, strategy));
         }
     }
     round.work(chase, work)
 }
 
-/// The names of methods.
-const COURSE: &str = "course";
+/// The names of methods, as reports have them.
+const SOLVED: &str = "course";
 const RELAXER: &str = "relaxer";
 const ORION: &str = "orion";
 
-/// The published strategies that are asked for.
-fn published(options: &Options) -> Vec<(&'static str, Method)> {
-    let relaxer = options.ways.relaxer.map(|bias| (RELAXER, Method::Biased(bias)));
-    let orion = options.ways.orion.map(|exact| (ORION, Method::Exact(exact)));
+/// On a schedule that was solved for.
+fn on(schedule: Schedule) -> StrategySpec {
+    StrategySpec::Schedule { seed: 0, schedule }
+}
+
+/// The published strategies that are asked for, for one cycle.
+fn published(options: &Options, quarry: &impl Quarry, cycle: &Cycle) -> Vec<(&'static str, StrategySpec)> {
+    let relaxer = options.ways.relaxer.map(|options| {
+        let points = Points::of(cycle, |point| quarry.point(point).labels);
+        (RELAXER, StrategySpec::Relaxer { seed: 0, points, options })
+    });
+    let model = options.model;
+    let orion = options.ways.orion.map(|options| {
+        let stops = Stop::of(cycle, model, |point| quarry.point(point));
+        (ORION, StrategySpec::Orion { seed: 0, stops, options })
+    });
     relaxer.into_iter().chain(orion).collect()
 }
 
@@ -329,13 +341,13 @@ struct Round<'a, Q> {
 }
 
 impl<Q: Quarry> Round<'_, Q> {
-    /// Solves for the cycles that have no course yet, with what was learned, and tries the courses.
+    /// Solves for the cycles that have no schedule yet, with what was learned, and tries the schedules.
     fn solve(
         &mut self,
         chase: &mut Chase,
         lessons: &mut Lessons,
         mixed: bool,
-        good: &mut [Vec<Course>],
+        good: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
         let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
         if open.is_empty() {
@@ -343,34 +355,34 @@ impl<Q: Quarry> Round<'_, Q> {
         }
         lessons.add(self.learn(chase)?);
         let cycles: Vec<&Chased> = open.iter().map(|i| &chase.cycles[*i]).collect();
-        let courses = lessons.solve(&cycles, mixed, self.options);
-        self.probe(chase, &open, courses, good, &mut lessons.spare)
+        let schedules = lessons.solve(&cycles, mixed, self.options);
+        self.probe(chase, &open, schedules, good, &mut lessons.spare)
     }
 
-    /// Tries the courses of some cycles, each once, until a few have worked or some have failed.
+    /// Tries the schedules of some cycles, each once, until a few have worked or some have failed.
     fn probe(
         &mut self,
         chase: &mut Chase,
         cycles: &[usize],
-        courses: Vec<Vec<Course>>,
-        good: &mut [Vec<Course>],
-        spare: &mut [Vec<Course>],
+        schedules: Vec<Vec<Schedule>>,
+        good: &mut [Vec<Schedule>],
+        spare: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
-        for k in 0..courses.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut attempts: Vec<(usize, Method)> = Vec::new();
-            for (i, courses) in cycles.iter().zip(&courses) {
-                let Some(course) = courses.get(k) else { continue };
+        for k in 0..schedules.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut attempts: Vec<(usize, StrategySpec)> = Vec::new();
+            for (i, schedules) in cycles.iter().zip(&schedules) {
+                let Some(schedule) = schedules.get(k) else { continue };
                 let enough = good[*i].len() >= GOOD || k.saturating_sub(good[*i].len()) >= FAILED;
                 if enough || chase.cycles[*i].trials >= self.options.trials {
-                    spare[*i].push(course.clone());
+                    spare[*i].push(schedule.clone());
                 } else {
-                    attempts.push((*i, Method::Course(course.clone())));
+                    attempts.push((*i, on(schedule.clone())));
                 }
             }
-            for attempt in self.run(chase, &attempts, 1, COURSE)? {
-                let (i, method) = &attempts[attempt];
-                if let Method::Course(course) = method {
-                    good[*i].push(course.clone());
+            for attempt in self.run(chase, &attempts, 1, SOLVED)? {
+                let (i, strategy) = &attempts[attempt];
+                if let StrategySpec::Schedule { schedule, .. } = strategy {
+                    good[*i].push(schedule.clone());
                 }
             }
         }
@@ -396,7 +408,7 @@ impl<Q: Quarry> Round<'_, Q> {
     fn work(
         &mut self,
         chase: &mut Chase,
-        work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>>,
+        work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>>,
     ) -> Result<(), Error> {
         for ((trials, name), attempts) in work {
             if trials > 0 {
@@ -410,7 +422,7 @@ impl<Q: Quarry> Round<'_, Q> {
     fn run(
         &mut self,
         chase: &mut Chase,
-        attempts: &[(usize, Method)],
+        attempts: &[(usize, StrategySpec)],
         trials: u64,
         name: &'static str,
     ) -> Result<Vec<usize>, Error> {
@@ -424,7 +436,7 @@ impl<Q: Quarry> Round<'_, Q> {
             }
             let asked: Vec<Attempt> = list
                 .iter()
-                .map(|(i, method)| Attempt { cycle: chase.cycles[*i].cycle.clone(), method: method.clone() })
+                .map(|(i, strategy)| Attempt { cycle: chase.cycles[*i].cycle.clone(), strategy: strategy.clone() })
                 .collect();
             let number = self.number << 20 | part as u64;
             let (blocked, exposures) = self.quarry.attempt(&asked, trials, number, self.fences)?;

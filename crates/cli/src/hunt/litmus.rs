@@ -5,14 +5,14 @@ use crate::error::{Error, Status};
 use crate::recording::Recording;
 use crate::screen::Screen;
 use crate::subject::Subject;
-use fencepost_engine::{Biased, Execution, Follow, InOrder, OnCourse, Points, Random, Stop, Strategy, Threads, run};
+use fencepost_engine::{Execution, Planned, Strategy, Threads, run};
 use fencepost_litmus::LitmusProgram;
-use fencepost_memory::{Machine, Pslo, Pso, Sc, Tso};
+use fencepost_memory::{Machine, MachineOptions, with_machine};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_report::Describe;
 use fencepost_trace::{
-    Access, Cycle, EventKind, FenceOrder, Finding, Label, Limits, Location, Method, Model, Op, Outcome, Plan, Reply,
+    Access, CyclePoint, EventKind, FenceOrder, Finding, Label, Limits, Location, Model, Op, Outcome, Plan, Reply,
     StrategySpec, ThreadId, Trace, Value, execution_seed,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -156,14 +156,11 @@ impl Prey<'_> {
         self.options.max_steps.map_or(crate::limits::LITMUS_LIMITS, |max_steps| Limits { max_steps })
     }
 
-    fn execute(&mut self, model: Model, strategy: &mut impl Strategy, fences: &[Extra]) -> Ran {
-        let (limits, buffer, program) = (self.limits(), self.options.buffer, &mut self.program);
-        match model {
-            Model::Tso => execute_on(Tso::with_buffer(buffer), program, limits, strategy, fences),
-            Model::Pso => execute_on(Pso::with_buffer(buffer), program, limits, strategy, fences),
-            Model::Pslo => execute_on(Pslo::default(), program, limits, strategy, fences),
-            Model::Sc | Model::C11 => execute_on(Sc::default(), program, limits, strategy, fences),
-        }
+    fn execute(&mut self, model: Model, strategy: StrategySpec, fences: &[Extra]) -> Ran {
+        let (limits, program) = (self.limits(), &mut self.program);
+        let mut strategy = Planned::new(model, strategy, None).expect("internal error: a hunt follows no graph");
+        let options = MachineOptions::with_buffer(self.options.buffer);
+        with_machine!(model, &options, machine => execute_on(machine, program, limits, &mut strategy, fences))
     }
 
     /// For each event its program point and its label.
@@ -194,39 +191,6 @@ impl Prey<'_> {
     fn extra(&self, fences: &[(Place, FenceOrder)]) -> Vec<Extra> {
         fences.iter().map(|(place, order)| (self.labels[place.point as usize], place.before, *order)).collect()
     }
-
-    fn stops(&self, cycle: &Cycle) -> Vec<Stop> {
-        let mut stops = Vec::new();
-        for segment in &cycle.segments {
-            let (first, last) = (&self.points[segment.first as usize], &self.points[segment.last() as usize]);
-            let late = segment.second.is_some() && first.writes && !first.reads;
-            let passable = late && (self.options.model != Model::Tso || !last.writes);
-            let at = |point: u32| vec![self.labels[point as usize]];
-            stops.push(Stop { labels: at(segment.first), passable, last: segment.second.is_none() });
-            stops.extend(segment.second.map(|second| Stop { labels: at(second), passable: false, last: true }));
-        }
-        stops
-    }
-
-    fn trial(&mut self, attempt: &Attempt, seed: u64, fences: &[Extra]) -> Ran {
-        let model = self.options.model;
-        match &attempt.method {
-            Method::Course(course) => self.execute(model, &mut OnCourse::new(course, seed), fences),
-            Method::Biased(bias) => {
-                let pairs = || attempt.cycle.segments.iter().filter(|segment| segment.second.is_some());
-                let points = Points {
-                    late: pairs().map(|segment| self.labels[segment.first as usize]).collect(),
-                    early: pairs().map(|segment| self.labels[segment.last() as usize]).collect(),
-                };
-                self.execute(model, &mut Biased::new(&points, *bias, model, seed), fences)
-            }
-            Method::Exact(exact) => {
-                let stops = self.stops(&attempt.cycle);
-                self.execute(model, &mut InOrder::new(&stops, *exact, seed), fences)
-            }
-            Method::Follow { choices } => self.execute(model, &mut Follow::new(choices), fences),
-        }
-    }
 }
 
 impl Quarry for Prey<'_> {
@@ -234,7 +198,8 @@ impl Quarry for Prey<'_> {
         let extra = self.extra(fences);
         let mut seen = Seen::default();
         for execution in 0..self.options.executions.max(STATES) {
-            let ran = self.execute(Model::Sc, &mut Random::new(execution_seed(self.options.seed, execution)), &extra);
+            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let ran = self.execute(Model::Sc, strategy, &extra);
             seen.executions += 1;
             seen.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             if execution < self.options.executions {
@@ -250,8 +215,8 @@ impl Quarry for Prey<'_> {
         let extra = self.extra(fences);
         let mut strayed = Strayed { executions: STRAYS, ..Strayed::default() };
         for execution in 0..STRAYS {
-            let mut random = Random::new(execution_seed(self.options.seed, execution));
-            let ran = self.execute(self.options.model, &mut random, &extra);
+            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let ran = self.execute(self.options.model, strategy, &extra);
             strayed.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             let names = self.names(&ran);
             strayed.profiles.push(Profile::new(&ran.trace, |event| names[event.id.index() - 1]));
@@ -271,7 +236,8 @@ impl Quarry for Prey<'_> {
         for (i, attempt) in attempts.iter().enumerate() {
             for trial in 0..trials {
                 let execution = i as u64 * trials + trial;
-                let ran = self.trial(attempt, execution_seed(self.options.seed ^ round, execution), &extra);
+                let seed = execution_seed(self.options.seed ^ round, execution);
+                let ran = self.execute(self.options.model, attempt.strategy.clone().with_seed(seed), &extra);
                 blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
                 let names = self.names(&ran);
                 if confirm(&ran.trace, &attempt.cycle, |event| names[event.id.index() - 1].0).is_none() {
@@ -297,11 +263,17 @@ impl Quarry for Prey<'_> {
         let extra = self.extra(fences);
         let mut again = Vec::new();
         for exposure in exposures {
-            let ran = self.execute(self.options.model, &mut Follow::new(&exposure.choices), &extra);
+            let strategy = StrategySpec::Follow { choices: exposure.choices.clone() };
+            let ran = self.execute(self.options.model, strategy, &extra);
             let names = self.names(&ran);
             again.push(Some(Again { trace: ran.trace, names }));
         }
         Ok(again)
+    }
+
+    fn point(&self, point: u32) -> CyclePoint {
+        let PointName { reads, writes, .. } = self.points[point as usize];
+        CyclePoint { labels: vec![self.labels[point as usize]], reads, writes }
     }
 
     fn points(&self) -> &[PointName] {

@@ -22,7 +22,8 @@ use chase::{Chase, Chased};
 use fencepost_predict::Profile;
 use fencepost_report::{Describe, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Verdict, text};
 use fencepost_trace::{
-    Bias, Cycle, Exact, FenceOrder, Finding, FindingKind, FindingLabel, Label, Method, Model, Severity, ThreadId, Trace,
+    Cycle, CyclePoint, FenceOrder, Finding, FindingKind, FindingLabel, Label, Model, OrionOptions, RelaxerOptions,
+    Severity, StrategySpec, ThreadId, Trace,
 };
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -55,8 +56,8 @@ pub struct Options {
 #[derive(Clone, Copy)]
 pub struct Ways {
     pub solve: bool,
-    pub relaxer: Option<Bias>,
-    pub orion: Option<Exact>,
+    pub relaxer: Option<RelaxerOptions>,
+    pub orion: Option<OrionOptions>,
 }
 
 /// A program point that cycles name: where, and what is done there.
@@ -71,7 +72,8 @@ pub struct PointName {
 #[derive(Clone)]
 pub struct Attempt {
     pub cycle: Cycle,
-    pub method: Method,
+    /// Its seed does not count: each trial has its own.
+    pub strategy: StrategySpec,
 }
 
 /// A trial that brought its cycle about.
@@ -144,6 +146,9 @@ pub trait Quarry {
         round: u64,
         fences: &[(Place, FenceOrder)],
     ) -> Result<(u64, Vec<Exposure>), Error>;
+
+    /// A program point that cycles name, with labels as strategies name them.
+    fn point(&self, point: u32) -> CyclePoint;
 
     /// Runs executions again, with these fences in force; one that left no trace is `None`.
     fn again(&mut self, exposures: &[&Exposure], fences: &[(Place, FenceOrder)]) -> Result<Vec<Option<Again>>, Error>;

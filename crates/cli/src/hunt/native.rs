@@ -5,13 +5,13 @@ use crate::error::{Error, Status};
 use crate::native::{Program, Words, campaign, finding, restarted, specify};
 use crate::recording::Recording;
 use crate::screen::Screen;
-use fencepost_mailbox::{Answers, Fence, Frame, Hunt, Observations, Point, Record, Restart, Task, output_fingerprint};
+use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Point, Record, Restart, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
 use fencepost_trace::{
-    Cycle, Event, EventKind, Failure, FenceOrder, Finding, FindingKind, Label, Limits, Method, Model, Outcome, Plan,
-    Sampling, Scheduler, Segment, StrategySpec, ThreadId, Trace, execution_seed,
+    CampaignSpec, Cycle, CyclePoint, Event, EventKind, Failure, FenceOrder, Finding, FindingKind, Label, Limits, Model,
+    Outcome, Plan, Sampling, Scheduler, Segment, StrategySpec, Task, ThreadId, Trace, Trials, execution_seed,
 };
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
@@ -186,8 +186,8 @@ fn blocked(results: &Results) -> u64 {
 impl Quarry for Prey<'_> {
     fn observe(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Seen, Error> {
         let mut campaign = self.campaign(Model::Sc, fences);
-        campaign.request.answers =
-            Answers::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
+        campaign.request.campaign =
+            CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.count = self.options.executions;
         campaign.request.keep_traces = true;
         campaign.request.keep_outputs = true;
@@ -237,7 +237,7 @@ impl Quarry for Prey<'_> {
 
     fn stray(&mut self, fences: &[(Place, FenceOrder)]) -> Result<Strayed, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
-        campaign.request.answers = Answers::Random { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
         campaign.request.count = STRAYS;
         campaign.request.keep_traces = true;
         let mut results = self.run(&campaign)?;
@@ -280,7 +280,7 @@ impl Quarry for Prey<'_> {
             .iter()
             .map(|exposure| Attempt {
                 cycle: Cycle { segments: vec![Segment { first: u32::MAX - 1, second: None }] },
-                method: Method::Follow { choices: exposure.choices.clone() },
+                strategy: StrategySpec::Follow { choices: exposure.choices.clone() },
             })
             .collect();
         let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
@@ -299,6 +299,11 @@ impl Quarry for Prey<'_> {
             }
         }
         Ok(again)
+    }
+
+    fn point(&self, point: u32) -> CyclePoint {
+        let PointName { reads, writes, .. } = self.points[point as usize];
+        CyclePoint { labels: self.point_spots[point as usize].clone(), reads, writes }
     }
 
     fn points(&self) -> &[PointName] {
@@ -334,8 +339,8 @@ impl Prey<'_> {
         let mut pieces: Vec<(usize, Vec<Task>)> = Vec::new();
         let mut room = 0;
         for (i, attempt) in attempts.iter().enumerate() {
-            let task = Task { id: i as u32, cycle: attempt.cycle.clone(), method: attempt.method.clone() };
-            let size = serde_json::to_vec(&task).map_or(0, |text| text.len());
+            let task = Task { id: i as u32, cycle: attempt.cycle.clone(), strategy: attempt.strategy.clone() };
+            let size = weight(&task);
             if pieces.is_empty() || size > room {
                 pieces.push((i, Vec::new()));
                 room = LONGEST;
@@ -363,14 +368,12 @@ impl Prey<'_> {
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
         }
         let points = self.points.iter().zip(&self.point_spots);
-        campaign.request.answers = Answers::Hunt(Hunt {
-            seed,
-            trials,
+        campaign.request.campaign = CampaignSpec::Hunt(Trials { seed, each: trials, tasks });
+        campaign.request.hunt = Some(Hunt {
             spots: self.spots.clone(),
             points: points
                 .map(|(point, spots)| Point { spots: spots.clone(), reads: point.reads, writes: point.writes })
                 .collect(),
-            tasks,
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
         });
@@ -379,6 +382,21 @@ impl Prey<'_> {
         *results = self.run(&campaign)?;
         Ok(())
     }
+}
+
+/// How much of a request a task takes, about. The number is part of what a seed means, since seeds are counted by
+/// piece: it is the length of the task's description without what follows from the cycle.
+fn weight(task: &Task) -> usize {
+    let length = |text: serde_json::Result<Vec<u8>>| text.map_or(0, |text| text.len());
+    let own = match &task.strategy {
+        StrategySpec::Schedule { schedule, .. } => length(serde_json::to_vec(schedule)),
+        StrategySpec::Relaxer { options, .. } => length(serde_json::to_vec(options)),
+        StrategySpec::Orion { options, .. } => length(serde_json::to_vec(options)) - 1,
+        other => length(serde_json::to_vec(other)) - FOLLOW,
+    };
+    const FOLLOW: usize = r#""strategy":"follow","#.len();
+    const FRAME: usize = r#"{"id":,"cycle":,"method":"course",}"#.len() - 2;
+    length(serde_json::to_vec(&task.id)) + length(serde_json::to_vec(&task.cycle)) + own + FRAME
 }
 
 /// The end that a failure gave the execution, which the engine has not seen: as a replay has it.

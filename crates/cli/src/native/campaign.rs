@@ -13,14 +13,14 @@ use crate::progress::Line;
 use crate::recording::{Recording, clear};
 use crate::screen::Screen;
 use crate::suppressions::Suppressions;
-use fencepost_mailbox::{Answers, Pruning, Record, Restart, Stack};
+use fencepost_mailbox::{Pruning, Record, Restart, Stack};
 use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Explored, Found, Results};
 use fencepost_report::text::{self, Look, Mark};
 use fencepost_report::{Describe, Order, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::{
-    BLOCK, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling, StrategySpec, ThreadId,
-    Trace,
+    BLOCK, CampaignSpec, Failure, Finding, FindingKind, Label, Limits, Model, Outcome, Pair, Plan, Sampling,
+    StrategySpec, ThreadId, Trace,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -69,7 +69,7 @@ pub fn test(
     let mut campaign = campaign(program, &plan, restart, args.timeout);
     campaign.request.volatile = args.volatile.unwrap_or_default();
     campaign.deadline = deadline;
-    campaign.request.answers = Answers::Random { seed: args.seed, sampling };
+    campaign.request.campaign = CampaignSpec::Sample { seed: args.seed, sampling };
     campaign.request.prune = prune;
     campaign.request.stop_at_first = !args.keep_going;
     campaign.jobs = args.work.jobs();
@@ -179,11 +179,11 @@ fn explore(campaign: &mut Campaign, args: &CampaignArgs) -> std::io::Result<Resu
     let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let deadline = left.map(host::monotonic_after);
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
     let mut results = host::run_campaign(campaign)?;
     if jobs > 1 && results.shared_out && !results.found.is_empty() {
         let findings = results.found.len() as u64;
-        campaign.request.answers = Answers::Explore { jobs: 1, deadline, timeout, findings };
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings };
         let alone = host::run_campaign(campaign)?;
         if alone.found.is_empty() {
             // There was no time for that.
@@ -525,7 +525,7 @@ impl Again {
     /// Runs the execution of this number of a campaign again, without a trace.
     pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
         let mut campaign = campaign.clone();
-        campaign.request.answers = answers(strategy);
+        campaign.request.campaign = CampaignSpec::Repeat(strategy.clone());
         host::repeat(&campaign, execution)
     }
 
@@ -536,7 +536,7 @@ impl Again {
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
         let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
-        let mut results = host::replay(campaign, answers(strategy))?;
+        let mut results = host::replay(campaign, strategy.clone())?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let words = Words::of(program);
@@ -603,15 +603,6 @@ impl Again {
             (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "goes on for ever")).collect(),
             (None, _) => report.stacks.first().map(|stack| mark(stack, end, &report.message)).into_iter().collect(),
         }
-    }
-}
-
-/// The same for the runtime.
-pub fn answers(strategy: &StrategySpec) -> Answers {
-    match strategy {
-        StrategySpec::Graph { steps, shared } => Answers::Graph { steps: steps.clone(), shared: shared.clone() },
-        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
-        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
     }
 }
 

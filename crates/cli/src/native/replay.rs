@@ -1,7 +1,7 @@
 //! `fencepost replay` of a native program's execution.
 
 use super::Program;
-use super::campaign::{Again, answers, campaign, reproduced};
+use super::campaign::{Again, campaign, reproduced};
 use super::words::Words;
 use crate::error::{Error, Status};
 use crate::recording::{Native, Recording};
@@ -118,8 +118,8 @@ fn debug(
     let found = found_again(recording, results);
     let found = found.ok_or_else(|| Error::replay(file, "the finding is not there again"))?;
     let headline = format!("{}: {}", finding.kind, finding.message);
-    let answers = answers(&recording.plan.strategy);
-    match gdb::debug(campaign, answers, found.report.fingerprint, &headline, options) {
+    let strategy = recording.plan.strategy.clone();
+    match gdb::debug(campaign, strategy, found.report.fingerprint, &headline, options) {
         Ok(status) if status.success() => Ok(Status::Found),
         Ok(status) => Err(Error::replay(file, format!("gdb failed: {status}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
