@@ -28,6 +28,11 @@ use crate::platform::global::{self, Global};
 use crate::platform::sys;
 use crate::results;
 use crate::threads::fibers;
+use fencepost_runtime_core::slot::{
+    self, ATOMIC, BYTES, BYTES_SHIFT, EXECUTION_SHIFT, EXECUTIONS, FREED, PLACE_BITS, SEAT_SHIFT, SEATS, Slot, TIME,
+    TOUCHED, WROTE, kind_of, seat_of, time_of,
+};
+pub use fencepost_runtime_core::slot::{ALLOCATION, FREE, Kind, Object, READ, WRITE, What};
 use fencepost_trace::{ThreadId, VectorClock};
 use std::collections::BTreeMap;
 
@@ -38,135 +43,6 @@ pub const LENGTH: usize = 1 << 43;
 /// Addresses are told apart by their low 40 bits: the program, the heap and the libraries differ there.
 const SPACE: usize = (1 << 40) - 1;
 const SLOTS: usize = 4;
-
-/// How an access is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kind {
-    pub write: bool,
-    pub atomic: bool,
-    pub what: What,
-}
-
-/// What is done to memory. To the detector all but the first are plain reads or writes of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
-    Access,
-    /// A block is freed.
-    Free,
-    /// A block is allocated.
-    Allocation,
-    /// A lock or the like is used, initialised, or destroyed.
-    Use(Object),
-    Initialisation(Object),
-    Destruction(Object),
-}
-
-/// Objects through which threads synchronise.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Object {
-    Mutex,
-    ReaderWriterLock,
-    SpinLock,
-    ConditionVariable,
-    Semaphore,
-    Barrier,
-}
-
-impl Object {
-    const ALL: [Object; 6] = [
-        Object::Mutex,
-        Object::ReaderWriterLock,
-        Object::SpinLock,
-        Object::ConditionVariable,
-        Object::Semaphore,
-        Object::Barrier,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Object::Mutex => "mutex",
-            Object::ReaderWriterLock => "reader-writer lock",
-            Object::SpinLock => "spin lock",
-            Object::ConditionVariable => "condition variable",
-            Object::Semaphore => "semaphore",
-            Object::Barrier => "barrier",
-        }
-    }
-}
-
-impl What {
-    /// The lock or the like whose life begins or ends.
-    pub fn begins_or_ends(self) -> Option<Object> {
-        match self {
-            What::Initialisation(object) | What::Destruction(object) => Some(object),
-            _ => None,
-        }
-    }
-
-    /// As it stands above a program point.
-    fn number(self) -> usize {
-        match self {
-            What::Access => 0,
-            What::Free => 1,
-            What::Allocation => 2,
-            What::Use(object) => 8 + object as usize,
-            What::Initialisation(object) => 16 + object as usize,
-            What::Destruction(object) => 24 + object as usize,
-        }
-    }
-
-    fn of(number: usize) -> What {
-        let object = Object::ALL[(number & 7).min(Object::ALL.len() - 1)];
-        match number {
-            0 => What::Access,
-            1 => What::Free,
-            2 => What::Allocation,
-            8..16 => What::Use(object),
-            16..24 => What::Initialisation(object),
-            _ => What::Destruction(object),
-        }
-    }
-}
-
-pub const READ: Kind = Kind { write: false, atomic: false, what: What::Access };
-pub const WRITE: Kind = Kind { write: true, atomic: false, what: What::Access };
-pub const FREE: Kind = Kind { write: true, atomic: false, what: What::Free };
-pub const ALLOCATION: Kind = Kind { write: true, atomic: false, what: What::Allocation };
-
-/// An access: from the lowest bit, the thread's time (30 bits), the bytes (8), how (4), the thread's seat (12), the
-/// execution (10).
-type Slot = u64;
-
-const TIME: u64 = (1 << 30) - 1;
-const BYTES_SHIFT: u32 = 30;
-const BYTES: u64 = 0xff << BYTES_SHIFT;
-const WROTE: u64 = 1 << 38;
-const ATOMIC: u64 = 1 << 39;
-/// Some of the eight bytes were accessed atomically in this execution. Handed on from slot to slot.
-const TOUCHED: u64 = 1 << 40;
-/// Not memory of the program's: a block that was freed, or what lies around a block. Whoever comes here is wrong,
-/// ordered or not.
-const FREED: u64 = 1 << 41;
-const SEAT_SHIFT: u32 = 42;
-const SEATS: u32 = 1 << 12;
-const EXECUTION_SHIFT: u32 = 54;
-const EXECUTIONS: u64 = 0x3ff;
-
-/// A program point has so many bits; above it stands what was done there, if it was no access.
-const PLACE_BITS: u32 = 56;
-
-fn kind_of(slot: Slot, place: usize) -> Kind {
-    Kind { write: slot & WROTE != 0, atomic: slot & ATOMIC != 0, what: What::of(place >> PLACE_BITS) }
-}
-
-fn time_of(slot: Slot) -> u32 {
-    (slot & TIME) as u32
-}
-
-fn seat_of(slot: Slot) -> u32 {
-    (slot >> SEAT_SHIFT) as u32 & (SEATS - 1)
-}
 
 /// A large block: where it ends, and its allocation as a slot without bytes, with its place.
 #[derive(Clone, Copy)]
@@ -355,10 +231,7 @@ fn line(address: usize) -> &'static mut Line {
 
 #[inline(always)]
 fn slot(address: usize, size: usize, kind: Kind) -> Slot {
-    let bytes = (((1u64 << size) - 1) << (address & 7) & 0xff) << BYTES_SHIFT;
-    // An atomic access is the event that was just performed, a plain one comes before the next.
-    let who = STATE.get().who - kind.atomic as u64;
-    who | bytes | if kind.atomic { ATOMIC } else { 0 } | if kind.write { WROTE } else { 0 }
+    slot::slot(STATE.get().who, address, size, kind)
 }
 
 /// Has the running thread made this access, or a stronger one, since its last event? Then there is nothing to do. The
@@ -366,9 +239,7 @@ fn slot(address: usize, size: usize, kind: Kind) -> Slot {
 #[inline(always)]
 pub fn is_known(address: usize, size: usize, kind: Kind) -> bool {
     let new = slot(address, size, kind);
-    // A write covers a read: what the read races with, the write does.
-    let ignored = TOUCHED | if kind.write { 0 } else { WROTE };
-    line(address).slots.iter().any(|old| (old ^ new) & !ignored == 0)
+    line(address).slots.iter().any(|old| slot::covers(*old, new, kind))
 }
 
 /// Looks for races of an access that is new, and remembers it. Is the place one that was accessed atomically before?

@@ -25,6 +25,7 @@ use crate::hooks;
 use crate::memory::view;
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
+use fencepost_runtime_core::masks::{self, eights, wide};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
 use rustc_hash::FxHashMap;
 
@@ -141,20 +142,6 @@ pub fn learn(habit: Habit) {
     if add(HABITS, habit as u8) {
         ending::finish(Verdict::Redundant);
     }
-}
-
-/// The range in pieces of eight aligned bytes: the address of each, and which of its bytes are meant.
-fn eights(address: usize, size: usize) -> impl Iterator<Item = (usize, u8)> {
-    let end = address.saturating_add(size);
-    (address & !7..end).step_by(8).map(move |at| {
-        let (from, to) = (address.max(at) - at, (end - at).min(8));
-        (at, ((1u16 << to) - (1u16 << from)) as u8)
-    })
-}
-
-/// A mask of bytes as a mask of bits.
-fn wide(bytes: u8) -> u64 {
-    (0..8).filter(|i| bytes >> i & 1 != 0).fold(0, |mask, i| mask | 0xff << (8 * i))
 }
 
 /// Is a plain access of the running thread there an event? What it has done itself decides, and what is known
@@ -334,25 +321,8 @@ fn many(places: &[Location], write: bool) {
 
 /// The parts of a range that are shared, each as large as a processor accesses it.
 fn pieces(address: usize, length: usize) -> Vec<Location> {
-    let mut pieces = Vec::new();
-    for (at, bytes) in eights(address, length).filter(|(at, bytes)| are_events(*at, *bytes)) {
-        let mut offset = 0;
-        while offset < 8 {
-            let fits = |size: &Size| {
-                let n = size.bytes() as usize;
-                let mask = ((1u16 << n) - 1) as u8;
-                offset % n == 0 && offset + n <= 8 && bytes >> offset & mask == mask
-            };
-            match [Size::B8, Size::B4, Size::B2, Size::B1].iter().find(|size| fits(size)) {
-                Some(size) => {
-                    pieces.push(Location::new((at + offset) as u64, *size));
-                    offset += size.bytes() as usize;
-                }
-                None => offset += 1,
-            }
-        }
-    }
-    pieces
+    let shared = eights(address, length).filter(|(at, bytes)| are_events(*at, *bytes));
+    shared.flat_map(|(at, bytes)| masks::pieces(at, bytes)).collect()
 }
 
 /// A range that is accessed by a function of libc, of which some is shared.

@@ -13,6 +13,7 @@
 use crate::detect::shadow;
 use crate::platform::{global, global::Global, sys};
 use crate::threads::{donors, fibers};
+use fencepost_runtime_core::size_class::{CLASSES, class_of};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where it lies. Its low 40 bits must not be those of anything else: see [`shadow`].
@@ -75,21 +76,6 @@ impl Header {
     fn state(&self) -> u8 {
         (self.word >> 56) as u8
     }
-}
-
-const CLASSES: usize = 64 + 4 * 11;
-
-/// The class of a size below a megabyte, and the size of its blocks: multiples of 16 up to 1024, then four steps to
-/// each doubling.
-fn class_of(size: usize) -> (usize, usize) {
-    if size <= 1024 {
-        let class = size.max(1).div_ceil(16) - 1;
-        return (class, (class + 1) * 16);
-    }
-    let power = (size - 1).ilog2() as usize;
-    let step = 1 << (power - 2);
-    let steps = size.div_ceil(step);
-    (64 + (power - 10) * 4 + (steps - 5), steps * step)
 }
 
 #[derive(Clone, Copy)]
