@@ -25,6 +25,10 @@ mod priority;
 mod random;
 mod read_bias;
 mod rendezvous;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 use super::waiting::WaitingLoops;
 use super::{Actor, Pending, Random, Strategy, What};
