@@ -79,9 +79,9 @@ trait Scheduling {
         let _ = (draw, thread, what);
     }
 
-    /// A buffered store becomes visible now.
+    /// A buffered store becomes visible now; `what` tells which.
     #[inline]
-    fn commits(&mut self, draw: &mut Draw, what: &What) {
+    fn commits(&mut self, draw: &mut Draw, what: impl FnOnce() -> What) {
         let _ = (draw, what);
     }
 
@@ -239,11 +239,11 @@ impl Strategy for Sampler<'_> {
             self.begin_phase();
         }
         let choice = self.pick(actors, pending);
-        let next = pending(&actors[choice]);
+        let next = || pending(&actors[choice]);
         match actors[choice] {
-            Actor::Thread(thread) => self.goes(thread, &next),
+            Actor::Thread(thread) => self.goes(thread, &next()),
             Actor::Buffer(_) => {
-                with_scheduler!(self.schedulers, scheduler => scheduler.commits(&mut self.draw, &next.what));
+                with_scheduler!(self.schedulers, scheduler => scheduler.commits(&mut self.draw, || next().what));
             }
         }
         Some(choice)

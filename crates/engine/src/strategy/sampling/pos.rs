@@ -80,8 +80,8 @@ impl Scheduling for Pos {
         self.performed(draw, &Operation::of(what));
     }
 
-    fn commits(&mut self, draw: &mut Draw, what: &What) {
-        self.performed(draw, &Operation::of(what));
+    fn commits(&mut self, draw: &mut Draw, what: impl FnOnce() -> What) {
+        self.performed(draw, &Operation::of(&what()));
     }
 
     fn move_behind(&mut self, thread: ThreadId, priority: u64) {
@@ -137,10 +137,8 @@ mod tests {
     fn what_conflicts_with_what_is_done_draws_again() {
         let mut draw = draw(1, 0);
         let mut pos: Pos = begun(&mut draw, 3, 0);
-        // Until thread 0 has gone: it writes x, thread 1 reads x, thread 2 writes y.
+        // Thread 0 writes x, which thread 1 is about to read; thread 2 is about to write y.
         let scene = Scene::of(&[store(X), load(X), store(Y)]);
-        scene.pick(&mut pos, &mut draw);
-        pos.next.get(ThreadId(0)).operation = Operation::of(&store(X));
         let [reader, other] = [1, 2].map(|thread| {
             let next = pos.next.get(ThreadId(thread));
             *next = Next { priority: USUAL + u64::from(thread), operation: Operation::of(&scene.0[thread as usize].1) };
@@ -155,7 +153,7 @@ mod tests {
         pos.goes(&mut draw, ThreadId(0), &load(X));
         assert_eq!(priority(&mut pos, 1), before);
         // A commit is a write.
-        pos.commits(&mut draw, &What::Commit(X));
+        pos.commits(&mut draw, || What::Commit(X));
         assert_ne!(priority(&mut pos, 1), before);
     }
 

@@ -54,7 +54,7 @@ impl Scheduling for RandomScheduler {
         self.storing = (draw.model == Model::C11 && is_quiet_store(what)).then_some(thread);
     }
 
-    fn commits(&mut self, _: &mut Draw, _: &What) {
+    fn commits(&mut self, _: &mut Draw, _: impl FnOnce() -> What) {
         self.storing = None;
     }
 }

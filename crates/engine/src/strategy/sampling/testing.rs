@@ -66,7 +66,7 @@ impl Scene {
         let picked = scheduler.pick(draw, &actors, &pending);
         match self.0[picked] {
             (Actor::Thread(thread), what) => scheduler.goes(draw, thread, &what),
-            (Actor::Buffer(_), what) => scheduler.commits(draw, &what),
+            (Actor::Buffer(_), what) => scheduler.commits(draw, || what),
         }
         picked
     }
