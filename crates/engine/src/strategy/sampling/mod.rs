@@ -219,8 +219,7 @@ impl<'a> Sampler<'a> {
     #[inline]
     fn goes(&mut self, thread: ThreadId, next: &Pending) {
         let Operation { place, writes } = Operation::of(&next.what);
-        self.draw.waiting.visit(thread, next.label, place, writes);
-        let returns = self.draw.waiting.returns(thread);
+        let returns = self.draw.waiting.visit(thread, next.label, place, writes);
         let behind = self.fairness.goes(thread, matches!(next.what, What::Yield), returns);
         with_scheduler!(self.schedulers, scheduler => {
             scheduler.goes(&mut self.draw, thread, &next.what);

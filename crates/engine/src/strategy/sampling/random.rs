@@ -113,7 +113,8 @@ mod tests {
         let mut draw = draw(2, 100);
         let mut random: RandomScheduler = begun(&mut draw, 3, 0);
         let scene = Scene::of(&[load(X)]).with(buffer(1, 9), What::Commit(X));
-        (0..=WAITS).for_each(|_| draw.waiting.visit(ThreadId(0), 0, X.address, false));
+        let returns = (0..=WAITS).map(|_| draw.waiting.visit(ThreadId(0), 0, X.address, false)).last();
+        assert_eq!(returns, Some(WAITS));
         assert!((0..100).any(|_| scene.pick(&mut random, &mut draw) == 1), "by chance once in 2^100");
     }
 }
