@@ -333,3 +333,6 @@ fn try_set(at: Location, desired: Value) -> Access {
         guard: Guard::Any,
     }
 }
+
+#[cfg(test)]
+mod tests;

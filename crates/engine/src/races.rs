@@ -90,6 +90,7 @@ impl Monitor for RaceDetector {
         self.races.clear();
     }
 
+    #[inline]
     fn performed(&mut self, performed: &Performed) {
         let Performed { event, thread, step, .. } = *performed;
         // The hardware models know no races.

@@ -34,9 +34,16 @@ pub fn execute_noting<T: Threads>(
         return Ok(Executed { trace, races, steps: 0 });
     }
     let strategy = Planned::new(plan.model, plan.strategy.clone(), coverage);
-    let mut strategy = strategy.expect("internal error: only a graph has no choices");
+    Ok(match strategy.expect("internal error: only a graph has no choices") {
+        // What most executions have is compiled as one with the engine.
+        Planned::Sampler(mut sampler) => execute_with(program, plan, &mut sampler),
+        mut other => execute_with(program, plan, &mut other),
+    })
+}
+
+fn execute_with<T: Threads>(program: &mut T, plan: &Plan, strategy: &mut impl Strategy) -> Executed {
     let options = MachineOptions::with_buffer(plan.buffer);
-    Ok(with_machine!(plan.model, &options, machine => execute_on(machine, program, plan.limits, &mut strategy)))
+    with_machine!(plan.model, &options, machine => execute_on(machine, program, plan.limits, strategy))
 }
 
 fn execute_on<M: Machine, T: Threads>(

@@ -183,7 +183,8 @@ mod tests {
     /// Store buffering: in each thread a store, then a load.
     fn store_buffering() -> (Cycle, impl Fn(u32) -> CyclePoint) {
         let pair = |first, second| Segment { first, second: Some(second) };
-        let point = |n: u32| CyclePoint { labels: vec![10 + n], reads: n % 2 == 1, writes: n % 2 == 0 };
+        let point =
+            |n: u32| CyclePoint { labels: vec![10 + n], reads: !n.is_multiple_of(2), writes: n.is_multiple_of(2) };
         (Cycle { segments: vec![pair(0, 1), pair(2, 3)] }, point)
     }
 

@@ -8,8 +8,8 @@
 //!   of operation, so that a release load cannot be written;
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
-//! - [`Plan`]: one execution, to be: a [`Model`], a [`StrategySpec`]; [`CampaignSpec`]: many of them; [`Coverage`]: what
-//!   has been seen;
+//! - [`Plan`]: one execution, to be: a [`Model`], a [`StrategySpec`]; [`CampaignSpec`]: many of them; [`Coverage`]:
+//!   what has been seen;
 //! - [`Finding`]: what was found;
 //! - [`Cycle`], [`Schedule`]: violations of sequential consistency that are hunted.
 //!

@@ -10,6 +10,8 @@ mod outside;
 mod patience;
 mod perform;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use crate::lowering::{Lowering, Stage};
 use crate::monitor::Monitor;

@@ -8,6 +8,8 @@ mod random;
 mod relaxer;
 mod sampling;
 mod schedule;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 pub use follow::Follow;

@@ -3,7 +3,11 @@
 //! A thread that goes around a loop until another has done something must not keep that other from doing it. One that
 //! comes back to where it was without having written anything new is taken to wait. That is a guess, made from program
 //! points and locations alone: good enough to decide who goes first and how old a value may be, which loses nothing if
-//! it is wrong. Who has to be certain compares whole states instead (exploration, and the search for livelocks).
+//! it is wrong. All schedulers and the bias of loads share it.
+//!
+//! Who has to be certain cannot use it: exploration and the search for livelocks compare whole states
+//! ([`Threads::digest`](crate::Threads::digest)), and the tree of all choices stops a thread at a yield that it comes
+//! back to with nothing written.
 
 use super::per_thread::PerThread;
 use fencepost_trace::{ThreadId, scramble};
@@ -50,13 +54,15 @@ impl WaitingLoops {
         self.rounds.clear();
     }
 
-    /// `thread` is about to take a step at the program point `label`, at this address (0: nowhere).
+    /// `thread` is about to take a step at the program point `label`, at this address (0: nowhere). How often in a row
+    /// it has come back.
     #[inline]
-    pub fn visit(&mut self, thread: ThreadId, label: u32, address: u64, writes: bool) {
+    pub fn visit(&mut self, thread: ThreadId, label: u32, address: u64, writes: bool) -> u32 {
         let round = self.rounds.get(thread);
         if address != 0 {
             round.visit(scramble(address) ^ u64::from(label), writes);
         }
+        round.returns
     }
 
     /// How often in a row `thread` has come back.
@@ -74,7 +80,9 @@ mod tests {
 
     fn after(steps: &[(u32, u64, bool)]) -> u32 {
         let mut loops = WaitingLoops::default();
-        steps.iter().for_each(|(label, address, writes)| loops.visit(T, *label, *address, *writes));
+        let counts: Vec<u32> =
+            steps.iter().map(|(label, address, writes)| loops.visit(T, *label, *address, *writes)).collect();
+        assert_eq!(counts.last(), Some(&loops.returns(T)));
         loops.returns(T)
     }
 

@@ -42,3 +42,37 @@ impl Fairness {
         Some(self.lowest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: ThreadId = ThreadId(0);
+    const B: ThreadId = ThreadId(1);
+
+    #[test]
+    fn who_gives_way_or_comes_back_often_goes_behind() {
+        let mut fairness = Fairness::new(false);
+        assert_eq!(fairness.goes(A, false, ROUNDS - 1), None);
+        let first = fairness.goes(A, false, ROUNDS).expect("it waits");
+        let second = fairness.goes(B, true, 0).expect("it gives way");
+        assert!(second < first && first < WAITING, "each goes behind those that wait already");
+    }
+
+    #[test]
+    fn where_threads_do_not_yield_they_go_on_for_long() {
+        let mut fairness = Fairness::new(true);
+        assert_eq!(fairness.goes(A, true, NO_YIELD_ROUNDS - 1), None);
+        assert!(fairness.goes(A, false, NO_YIELD_ROUNDS).is_some());
+    }
+
+    #[test]
+    fn nobody_goes_first_for_ever() {
+        let mut fairness = Fairness::new(true);
+        let alone: Vec<bool> = (0..=MOST_IN_A_ROW).map(|_| fairness.goes(A, false, 0).is_some()).collect();
+        assert_eq!(alone.iter().position(|behind| *behind), Some(MOST_IN_A_ROW as usize));
+        // Steps of others in between start the count anew.
+        let mut turns = (0..4 * MOST_IN_A_ROW).map(|i| fairness.goes(if i % 2 == 0 { A } else { B }, false, 0));
+        assert!(turns.all(|behind| behind.is_none()));
+    }
+}

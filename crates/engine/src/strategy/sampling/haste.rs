@@ -36,3 +36,28 @@ impl Haste {
         passes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_execution_of_four_is_in_haste_and_a_few_times_only() {
+        let mut hasty = 0;
+        for bits in 0..400 {
+            let mut haste = Haste::of(bits);
+            let passed = (0..10_000).filter(|_| haste.passes(&mut Random::new(bits))).count();
+            // The generator is the same at each occasion, so that one that passes once passes until none are left.
+            assert!(passed <= 4);
+            hasty += u32::from(haste.shift > 0);
+        }
+        assert_eq!(hasty, 100);
+    }
+
+    #[test]
+    fn an_execution_without_haste_draws_nothing() {
+        let mut random = Random::new(1);
+        assert!((0..100).all(|_| !Haste::of(1).passes(&mut random)));
+        assert_eq!(random.bits(), Random::new(1).bits());
+    }
+}

@@ -25,6 +25,10 @@ mod priority;
 mod random;
 mod read_bias;
 mod rendezvous;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 use super::waiting::WaitingLoops;
 use super::{Actor, Pending, Random, Strategy, What};
@@ -75,9 +79,9 @@ trait Scheduling {
         let _ = (draw, thread, what);
     }
 
-    /// A buffered store becomes visible now.
+    /// A buffered store becomes visible now; `what` tells which.
     #[inline]
-    fn commits(&mut self, draw: &mut Draw, what: &What) {
+    fn commits(&mut self, draw: &mut Draw, what: impl FnOnce() -> What) {
         let _ = (draw, what);
     }
 
@@ -215,8 +219,7 @@ impl<'a> Sampler<'a> {
     #[inline]
     fn goes(&mut self, thread: ThreadId, next: &Pending) {
         let Operation { place, writes } = Operation::of(&next.what);
-        self.draw.waiting.visit(thread, next.label, place, writes);
-        let returns = self.draw.waiting.returns(thread);
+        let returns = self.draw.waiting.visit(thread, next.label, place, writes);
         let behind = self.fairness.goes(thread, matches!(next.what, What::Yield), returns);
         with_scheduler!(self.schedulers, scheduler => {
             scheduler.goes(&mut self.draw, thread, &next.what);
@@ -235,11 +238,11 @@ impl Strategy for Sampler<'_> {
             self.begin_phase();
         }
         let choice = self.pick(actors, pending);
-        let next = pending(&actors[choice]);
+        let next = || pending(&actors[choice]);
         match actors[choice] {
-            Actor::Thread(thread) => self.goes(thread, &next),
+            Actor::Thread(thread) => self.goes(thread, &next()),
             Actor::Buffer(_) => {
-                with_scheduler!(self.schedulers, scheduler => scheduler.commits(&mut self.draw, &next.what));
+                with_scheduler!(self.schedulers, scheduler => scheduler.commits(&mut self.draw, || next().what));
             }
         }
         Some(choice)

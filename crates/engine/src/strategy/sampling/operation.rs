@@ -30,3 +30,19 @@ impl Operation {
         self.place != 0 && self.place == other.place && (self.writes || other.writes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{X, Y, load, store};
+    use super::*;
+
+    #[test]
+    fn two_operations_conflict_if_they_are_at_one_place_and_one_writes() {
+        let of = |what: &What| Operation::of(what);
+        assert!(of(&load(X)).conflicts_with(&of(&store(X))) && of(&store(X)).conflicts_with(&of(&load(X))));
+        assert!(!of(&load(X)).conflicts_with(&of(&load(X))));
+        assert!(!of(&store(X)).conflicts_with(&of(&store(Y))));
+        assert!(of(&What::Commit(X)).conflicts_with(&of(&load(X))), "a commit is the store that others see");
+        assert!(!of(&What::Yield).conflicts_with(&of(&What::Yield)), "without memory there is no conflict");
+    }
+}

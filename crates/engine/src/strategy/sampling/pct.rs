@@ -93,3 +93,90 @@ impl Scheduling for Pct {
         self.priorities.iter_mut().filter(|priority| **priority >= MOVED_BACK).for_each(|priority| *priority = 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::priority::WAITING;
+    use super::super::testing::{Scene, X, Y, Z, begun, buffer, draw, load};
+    use super::*;
+    use crate::strategy::What;
+
+    fn picks(seed: u64, depth: u32, steps: u64) -> Vec<usize> {
+        let mut draw = draw(seed, 0);
+        let mut pct: Pct = begun(&mut draw, depth, steps);
+        let scene = Scene::of(&[load(X), load(Y), load(Z)]);
+        (0..steps).map(|_| scene.pick(&mut pct, &mut draw)).collect()
+    }
+
+    fn switches(picks: &[usize]) -> usize {
+        picks.windows(2).filter(|pair| pair[0] != pair[1]).count()
+    }
+
+    #[test]
+    fn without_a_point_of_change_the_first_goes_on_for_ever() {
+        let firsts: Vec<usize> = (0..60)
+            .map(|seed| picks(seed, 1, 30))
+            .map(|picks| {
+                assert_eq!(switches(&picks), 0, "{picks:?}");
+                picks[0]
+            })
+            .collect();
+        // Which thread has the highest priority is drawn: one of three is missed once in 3 * (2/3)^60.
+        assert!((0..3).all(|thread| firsts.contains(&thread)));
+    }
+
+    #[test]
+    fn priorities_change_at_one_point_less_than_the_depth() {
+        for seed in 0..60 {
+            // The last of the points may be the first step, before which there is nobody to switch from; two may fall
+            // together.
+            assert!(switches(&picks(seed, 3, 30)) <= 2);
+        }
+        assert!((0..60).any(|seed| switches(&picks(seed, 3, 30)) == 2));
+    }
+
+    #[test]
+    fn who_waits_goes_behind_those_that_were_moved_back_and_stays_there() {
+        let mut draw = draw(3, 0);
+        let mut pct: Pct = begun(&mut draw, 1, 30);
+        let scene = Scene::of(&[load(X), load(Y)]);
+        let first = scene.pick(&mut pct, &mut draw);
+        pct.move_behind(ThreadId(first as u32), WAITING - 1);
+        assert!((0..10).all(|_| scene.pick(&mut pct, &mut draw) != first));
+        // A new phase draws anew for the other one alone.
+        pct.begin_phase();
+        assert!((0..10).all(|_| scene.pick(&mut pct, &mut draw) != first));
+    }
+
+    #[test]
+    fn a_new_phase_draws_priorities_anew() {
+        let mut draw = draw(3, 0);
+        let mut pct: Pct = begun(&mut draw, 1, 30);
+        let scene = Scene::of(&[load(X), load(Y)]);
+        let phases: Vec<usize> = (0..60)
+            .map(|_| {
+                pct.begin_phase();
+                scene.pick(&mut pct, &mut draw)
+            })
+            .collect();
+        // The same thread 60 times: once in 2^59.
+        assert!(phases.contains(&0) && phases.contains(&1));
+    }
+
+    #[test]
+    fn buffers_that_keep_their_stores_come_after_threads() {
+        let scene = Scene::of(&[load(X)]).with(buffer(1, 9), What::Commit(Y));
+        let commits = |stale: u32| {
+            let first = |seed: u64| {
+                let mut draw = draw(seed, stale);
+                let mut pct: Pct = begun(&mut draw, 1, 30);
+                scene.pick(&mut pct, &mut draw)
+            };
+            (0..100).filter(|seed| first(*seed) == 1).count()
+        };
+        // Of 100 per cent the highest of 65,536 numbers is none.
+        assert!(commits(100) <= 1);
+        // 50 with a standard deviation of 5.
+        assert!((20..80).contains(&commits(0)));
+    }
+}

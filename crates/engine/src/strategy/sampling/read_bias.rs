@@ -86,3 +86,73 @@ impl ReadBias {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: ThreadId = ThreadId(0);
+
+    /// How often each of three stores is read in 3,000 loads, each the first of its execution.
+    fn counts(fixed: Option<u32>, returns: u32) -> [u32; 3] {
+        let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
+        let mut counts = [0; 3];
+        for _ in 0..3000 {
+            bias.begin(fixed, &mut random);
+            counts[bias.choose(&mut random, T, returns, 3)] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn without_a_bias_all_stores_are_equally_likely() {
+        // 1000 each with a standard deviation of 26.
+        assert!(counts(Some(0), 0).iter().all(|n| (850..1150).contains(n)));
+    }
+
+    #[test]
+    fn a_fixed_bias_is_kept() {
+        assert_eq!(counts(Some(100), 0)[2], 0, "never the newest");
+        // 10 of 100 are drawn among all three: 100 are the newest on average, with a standard deviation of 10.
+        assert!((40..160).contains(&counts(Some(90), 0)[2]));
+    }
+
+    #[test]
+    fn who_waits_mostly_reads_what_is_newest() {
+        assert_eq!(counts(Some(100), PATIENCE - 1)[2], 0);
+        // Seven of eight: 2625 with a standard deviation of 18.
+        assert!((2500..2750).contains(&counts(Some(100), PATIENCE)[2]));
+    }
+
+    #[test]
+    fn a_thread_with_many_loads_reads_what_is_newest_every_other_time() {
+        let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
+        bias.begin(Some(100), &mut random);
+        let newest = |bias: &mut ReadBias, random: &mut Random, loads: u32| {
+            (0..loads).filter(|_| bias.choose(random, T, 0, 2) == 1).count()
+        };
+        assert_eq!(newest(&mut bias, &mut random, LONG), 0);
+        // 500 with a standard deviation of 16.
+        assert!((400..600).contains(&newest(&mut bias, &mut random, 1000)));
+        // Each thread counts its own.
+        assert_eq!(bias.choose(&mut random, ThreadId(1), 0, 2), 0);
+    }
+
+    #[test]
+    fn phases_differ_in_their_bias_unless_it_is_fixed() {
+        let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
+        bias.begin(None, &mut random);
+        let mut drawn = Vec::new();
+        for _ in 0..200 {
+            bias.draw(&mut random);
+            drawn.push(bias.now);
+        }
+        // The rarest has a chance of 1 in 16: it is missed once in 400,000.
+        for preference in [Preference::Old(0), Preference::Old(90), Preference::New(90)] {
+            assert!(drawn.contains(&preference));
+        }
+        bias.begin(Some(30), &mut random);
+        bias.draw(&mut random);
+        assert_eq!(bias.kept(), 30);
+    }
+}

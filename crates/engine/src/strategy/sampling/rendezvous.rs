@@ -104,3 +104,64 @@ impl Scheduling for Rendezvous {
         self.next.get(thread).behind = priority;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::priority::WAITING;
+    use super::super::testing::{Scene, X, Y, begun, buffer, draw, load, store};
+    use super::*;
+
+    /// Whom it picks first, for many seeds.
+    fn firsts(scene: &Scene, stale: u32, prepare: impl Fn(&mut Rendezvous)) -> Vec<usize> {
+        let first = |seed: u64| {
+            let mut draw = draw(seed, stale);
+            let mut rendezvous: Rendezvous = begun(&mut draw, 3, 0);
+            prepare(&mut rendezvous);
+            scene.pick(&mut rendezvous, &mut draw)
+        };
+        (0..60).map(first).collect()
+    }
+
+    #[test]
+    fn who_meets_nobody_goes_first() {
+        // Threads 0 and 2 are about to meet at x.
+        let scene = Scene::of(&[store(X), store(Y), load(X)]);
+        assert!(firsts(&scene, 0, |_| {}).iter().all(|first| *first == 1));
+        // Two that read do not meet: any of the three may go. One is missed once in 3 * (2/3)^60.
+        let readers = firsts(&Scene::of(&[load(X), store(Y), load(X)]), 0, |_| {});
+        assert!((0..3).all(|thread| readers.contains(&thread)));
+    }
+
+    #[test]
+    fn where_all_meet_chance_decides() {
+        let firsts = firsts(&Scene::of(&[store(X), load(X)]), 0, |_| {});
+        assert!(firsts.contains(&0) && firsts.contains(&1), "by chance once in 2^59");
+    }
+
+    #[test]
+    fn a_store_that_nobody_has_seen_is_still_to_happen() {
+        // Thread 0 would read x, to which thread 1 has a store in its buffer; thread 1 reads y.
+        let scene = Scene::of(&[load(X), load(Y)]).with(buffer(1, 9), What::Commit(X));
+        assert!(firsts(&scene, 0, |_| {}).iter().all(|first| *first == 1));
+        // Its own buffer delays nobody.
+        let own = Scene::of(&[load(X)]).with(buffer(0, 9), What::Commit(X));
+        assert!(firsts(&own, 0, |_| {}).iter().all(|first| *first == 0));
+        // Where thread 0 is alone, chance decides between it and the commit, unless everything stays old.
+        let alone = Scene::of(&[load(X)]).with(buffer(1, 9), What::Commit(X));
+        assert!([0, 1].iter().all(|i| firsts(&alone, 0, |_| {}).contains(i)), "by chance once in 2^59");
+        assert!(firsts(&alone, 100, |_| {}).iter().all(|first| *first == 0));
+    }
+
+    #[test]
+    fn who_waits_in_a_loop_is_not_waited_for() {
+        let scene = Scene::of(&[store(X), load(X)]);
+        let waits = |rendezvous: &mut Rendezvous| rendezvous.move_behind(ThreadId(1), WAITING - 1);
+        assert!(firsts(&scene, 0, waits).iter().all(|first| *first == 0));
+        // If all wait, the one that was found waiting last comes last.
+        let all = |rendezvous: &mut Rendezvous| {
+            rendezvous.move_behind(ThreadId(1), WAITING - 1);
+            rendezvous.move_behind(ThreadId(0), WAITING - 2);
+        };
+        assert!(firsts(&scene, 0, all).iter().all(|first| *first == 1));
+    }
+}

@@ -73,6 +73,7 @@ macro_rules! engines {
 engines! { C11 Sc Tso Pso Pslo }
 
 /// Who answers the choices: whom the plan of the execution names, or a search.
+#[allow(clippy::large_enum_variant, reason = "there is one of them")]
 enum Chooser {
     Planned(Planned<'static>),
     /// Whole operations of the program, one after the other.
