@@ -16,6 +16,17 @@ pub enum Verdict {
     Incomplete,
 }
 
+impl Verdict {
+    /// Of work in which something was found or not, and which was complete or not.
+    pub fn of(found: bool, complete: bool) -> Verdict {
+        match (found, complete) {
+            (true, _) => Verdict::Fail,
+            (false, true) => Verdict::Pass,
+            (false, false) => Verdict::Incomplete,
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -2,7 +2,7 @@
 //!
 //! `annotate-snippets` draws them: the library behind rustc's own diagnostics' look, kept by the Rust project.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, place, width};
 use crate::Describe;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -19,7 +19,7 @@ struct Spot<'a> {
 }
 
 /// Where a finding happened: source lines where they are known, otherwise names and numbers.
-pub(super) fn places(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
+pub(super) fn places(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
     let mut spots: Vec<Spot<'_>> = Vec::new();
     for (i, label) in finding.labels.iter().enumerate() {
         let caption = caption(finding, i, label, describe);
@@ -37,7 +37,7 @@ pub(super) fn places(finding: &Finding, describe: &dyn Describe, look: Look) -> 
     let (mut text, mut unknown) = (String::new(), Vec::new());
     for file in files {
         let here: Vec<&Spot<'_>> = spots.iter().filter(|spot| spot.label.file == file).collect();
-        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &spots[0], look)) {
+        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &spots[0], style)) {
             Some(excerpt) => text += &excerpt,
             None => unknown.extend(here),
         }
@@ -56,7 +56,7 @@ fn bare(spots: &[&Spot<'_>]) -> String {
     spots.iter().map(line).collect()
 }
 
-fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, look: Look) -> Option<String> {
+fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, style: TextStyle) -> Option<String> {
     let lines: Vec<&str> = source.lines().collect();
     let (least, most) =
         here.iter().fold((u32::MAX, 0), |(a, b), spot| (a.min(spot.label.line), b.max(spot.label.line)));
@@ -83,9 +83,9 @@ fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, look: Look) -> Op
         let annotation = kind.span(from + within.start..from + within.end).label(clean(&caption).into_owned());
         snippet = snippet.annotation(annotation);
     }
-    let renderer = if look.colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
     let group = Group::with_level(Level::ERROR).element(snippet);
-    let mut text = renderer.term_width(look.width).render(&[group]);
+    let mut text = renderer.term_width(style.width).render(&[group]);
     text.push('\n');
     Some(text)
 }
