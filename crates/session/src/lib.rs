@@ -43,7 +43,7 @@
 //! assert_eq!(check(&request, &mut sink)?.verdict(), Verdict::Fail);
 //! request.campaign.model = Model::Sc;
 //! assert_eq!(check(&request, &mut sink)?.verdict(), Verdict::Pass);
-//! assert_eq!(found, ["exists 0:r0=0 /\\ 1:r0=0 is reached: 0:r0=0 1:r0=0"]);
+//! assert_eq!(found, ["exists (0:r0=0 /\\ 1:r0=0) is reached: 0:r0=0 1:r0=0"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

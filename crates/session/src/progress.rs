@@ -51,3 +51,24 @@ pub fn watched<T: Send>(mut tell: impl FnMut(), work: impl FnOnce() -> T + Send)
         worker.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The work does not end before it has been told of, so that it must be told of while it goes on.
+    #[test]
+    fn progress_is_told_while_the_work_goes_on() {
+        let (told, wait) = mpsc::channel();
+        let mut times = 0;
+        let result = watched(
+            || {
+                times += 1;
+                let _ = told.send(());
+            },
+            move || wait.recv().map(|()| 7),
+        );
+        assert_eq!(result, Ok(7));
+        assert!(times > 0);
+    }
+}
