@@ -4,13 +4,13 @@
 //! The hunts are those of the command, which is run and whose JSON is read; the graphs of the papers are made here
 //! from executions that the native host runs. Where the papers wait in seconds, these wait in steps.
 
-use fencepost_mailbox::{Answers, Frame, Record};
+use fencepost_mailbox::{Frame, Record};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, run_campaign};
 use fencepost_predict::critical::{Graph, Limits};
 use fencepost_predict::orion::{RaceGraph, possible};
 use fencepost_predict::{Profile, relaxer};
-use fencepost_trace::{Cycle, Event, EventKind, Model, Sampling, Scheduler};
+use fencepost_trace::{CampaignSpec, Cycle, Event, EventKind, Model, Sampling, Scheduler};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ impl Program {
     fn profile(&mut self) {
         let runtime = runtime_directory().expect("the runtime can be unpacked").join(NAME);
         let mut campaign = Campaign::new(&self.executable, runtime, Model::Sc, EXECUTIONS);
-        campaign.request.answers = Answers::Random { seed: 1, sampling: Sampling::with(Scheduler::Random) };
+        campaign.request.campaign = CampaignSpec::Sample { seed: 1, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.keep_traces = true;
         campaign.request.max_steps = 100_000;
         let start = Instant::now();

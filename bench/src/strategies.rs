@@ -2,11 +2,10 @@
 //!
 //! All strategies run the same executables, under c11 and with race detection, one worker.
 
-use fencepost_mailbox::Answers;
 use fencepost_native::compiler::compile_single;
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, run_campaign};
-use fencepost_trace::{Model, Sampling, Scheduler};
+use fencepost_trace::{CampaignSpec, Model, Sampling, Scheduler};
 use std::path::{Path, PathBuf};
 
 /// How many executions give a rate.
@@ -23,8 +22,8 @@ fn columns() -> Vec<(String, Sampling)> {
         (Scheduler::Pct, 90),
         (Scheduler::Pos, 0),
         (Scheduler::Pos, 90),
-        (Scheduler::Meet, 0),
-        (Scheduler::Meet, 90),
+        (Scheduler::Rendezvous, 0),
+        (Scheduler::Rendezvous, 90),
     ];
     columns.extend(variants.map(|(scheduler, stale)| {
         let sampling = Sampling { stale: Some(stale), ..Sampling::with(scheduler) };
@@ -70,7 +69,7 @@ fn rate(program: &Path, runtime: &Path, sampling: Sampling) -> f64 {
     let mut failing = 0;
     for seed in 1..=SEEDS {
         let mut campaign = Campaign::new(program, runtime, Model::C11, EXECUTIONS);
-        campaign.request.answers = Answers::Random { seed, sampling };
+        campaign.request.campaign = CampaignSpec::Sample { seed, sampling };
         let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         failing += results.failing;
     }

@@ -140,9 +140,9 @@ impl From<CampaignArgs> for CampaignRequest {
 /// How choices are drawn.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SamplingArgs {
-    /// How choices are drawn: mix (the others in turns), random (everybody equally likely), pct (threads with
-    /// priorities that change at a few points), pos (operations with priorities)
-    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy")]
+    // The names and what is said of them come from the type.
+    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy",
+        help = format!("How choices are drawn: {}", Scheduler::summaries()))]
     pub strategy: Scheduler,
     /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
     #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]

@@ -318,7 +318,7 @@ fn what_cannot_be_tested_is_refused_in_one_line() {
     fs::write(path.join("queue.c"), "int main() {}").unwrap();
     fs::write(path.join("bad.litmus"), "C bad\n{ x=; }\n").unwrap();
     let cases: [(&[&str], &str); 18] = [
-        (&["test", "SB.litmus", "--strategy", "chess"], "expected mix, random, pct, pos or meet"),
+        (&["test", "SB.litmus", "--strategy", "chess"], "expected mix, random, pct, pos or rendezvous"),
         (&["test", "SB.litmus", "--strategy", "pos", "--depth", "3"], "--depth is for pct"),
         (&["test", "SB.litmus", "--strategy", "pct", "--depth", "0"], "from 1 to 64"),
         (&["test", "SB.litmus", "--stale", "101"], "from 0 to 100"),

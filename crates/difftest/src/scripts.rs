@@ -8,7 +8,7 @@ use fencepost_engine::{Execution, Random, Threads, run};
 use fencepost_explore::enumerate::Tree;
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, trace_of};
 use fencepost_memory::graph::{Graph, Node as GraphNode};
-use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
+use fencepost_memory::{MachineOptions, with_machine};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{
     Access, EventId, EventKind, Failure, FenceOrder, Guard, Hidden, Label, Limits, LoadOrder, Location, Model, Op,
@@ -660,13 +660,8 @@ pub fn compare(script: &Script, model: Model) -> Compared {
         }
     };
     let mut runner = machine;
-    let Reached { endings: reached, complete } = match model {
-        Model::Sc => reach(Sc::default(), &mut runner),
-        Model::Tso => reach(Tso::default(), &mut runner),
-        Model::Pso => reach(Pso::default(), &mut runner),
-        Model::Pslo => reach(Pslo::default(), &mut runner),
-        Model::C11 => reach(C11::default(), &mut runner),
-    };
+    let Reached { endings: reached, complete } =
+        with_machine!(model, &MachineOptions::default(), machine => reach(machine, &mut runner));
     let unfinished = !complete || watch.incomplete || watch.executions > MOST;
     let racy = watch.endings.contains(&Ending::Race) || reached.contains(&Ending::Race);
     let compared = |set: &BTreeSet<Ending>| -> BTreeSet<Ending> {

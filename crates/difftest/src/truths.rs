@@ -2,9 +2,9 @@
 //! (`test`).
 
 use crate::units::Unit;
-use fencepost_mailbox::{Answers, Restart};
+use fencepost_mailbox::Restart;
 use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
-use fencepost_trace::Model;
+use fencepost_trace::{CampaignSpec, Model};
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
@@ -79,14 +79,14 @@ fn outcomes(results: &Results) -> Outcomes {
     outcomes
 }
 
-/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the
-/// status says who it was.
+/// What the thread has printed that ended the process. Others may have printed before or after it, and then come too
+/// late; the status says who it was: without one, the main thread.
 fn line_of_end(text: &str) -> Option<String> {
     let last = text.lines().last()?;
     let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);
     let line = match who {
         Some(who) => text.lines().find(|line| line.starts_with(who))?,
-        None => last,
+        None => text.lines().find(|line| line.starts_with('=')).unwrap_or(last),
     };
     Some(line.trim_end().to_owned())
 }
@@ -110,7 +110,7 @@ impl Subject<'_> {
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+        campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
         let results = run_campaign(&campaign)?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {
@@ -126,7 +126,7 @@ impl Subject<'_> {
         let mut campaign = self.campaign(effort.enumerations);
         campaign.request.restart = Restart::InPlace;
         let rounds = self.unit.rounds;
-        campaign.request.answers = Answers::Enumerate { sleep_sets: effort.sleep_sets, rounds };
+        campaign.request.campaign = CampaignSpec::Enumerate { sleep_sets: effort.sleep_sets, rounds };
         let results = run_campaign(&campaign)?;
         let incomplete = match &results.collected {
             Some(collected) => collected.problem.clone(),

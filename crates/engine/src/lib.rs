@@ -3,10 +3,10 @@
 //! - [`Threads`]: the program, as far as the engine is concerned;
 //! - [`Execution`]: the state machine of one execution, over a memory model's [`Machine`](fencepost_memory::Machine):
 //!   actors (threads and store buffers), choices, the record of what happened;
-//! - [`Strategy`]: who answers the choices; [`Random`], [`Sampler`] and [`Follow`]; [`OnCourse`], [`Biased`] and
-//!   [`InOrder`], which hunt for a cycle;
+//! - [`Strategy`]: who answers the choices; [`Planned`] is the one that a plan names: [`Sampler`] and [`Follow`], or
+//!   [`OnSchedule`], [`Relaxer`] and [`Orion`], which bring a cycle about; [`Random`] knows no plan;
 //! - [`Lowering`]: locks, joins and the like as memory accesses;
-//! - [`RaceDetector`]: a monitor;
+//! - [`Monitor`]: who watches; the [`RaceDetector`] is one;
 //! - [`Fibers`]: programs written as Rust closures.
 //!
 //! The engine is deterministic: the same program and the same answers give the same execution, byte for byte. It
@@ -16,6 +16,7 @@ mod effect;
 mod execution;
 mod fiber;
 mod lowering;
+mod monitor;
 mod races;
 mod run;
 mod strategy;
@@ -26,8 +27,9 @@ pub use effect::{Effect, effect, variants};
 pub use execution::{Execution, Next, Patience};
 pub use fiber::{Fiber, Fibers};
 pub use lowering::{Lowering, Stage};
+pub use monitor::{Monitor, Performed};
 pub use races::{Race, RaceDetector};
 pub use run::run;
-pub use strategy::{Actor, Biased, Follow, InOrder, OnCourse, Pending, Points, Random, Sampler, Stop, Strategy, What};
+pub use strategy::{Actor, Follow, OnSchedule, Orion, Pending, Planned, Random, Relaxer, Sampler, Strategy, What};
 pub use threads::Threads;
 pub use waitset::WaitSets;

@@ -1,15 +1,16 @@
 //! Programs whose threads the engine resumes, run from beginning to end.
 
 use crate::execution::{Execution, Next};
+use crate::monitor::Monitor;
 use crate::strategy::Strategy;
 use crate::threads::Threads;
 use fencepost_memory::Machine;
 use fencepost_trace::{Limits, Location, Outcome};
 
-/// Runs one execution of `program`, whose choices `strategy` answers. Its trace, choices and races are in `execution`
-/// afterwards.
-pub fn run<M: Machine, T: Threads>(
-    execution: &mut Execution<M>,
+/// Runs one execution of `program`, whose choices `strategy` answers. Its trace, its choices and what the monitor
+/// has found are in `execution` afterwards.
+pub fn run<M: Machine, W: Monitor, T: Threads>(
+    execution: &mut Execution<M, W>,
     program: &mut T,
     strategy: &mut impl Strategy,
     limits: Limits,

@@ -13,7 +13,7 @@
 use crate::execute::{Executed, executed};
 use crate::graph::Flow;
 use fencepost_engine::{Actor, Execution, Pending, Strategy, Threads, What, run};
-use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Source, Tso};
+use fencepost_memory::{Machine, MachineOptions, Source, with_machine};
 use fencepost_trace::{
     Access, FenceOrder, Limits, LoadOrder, Location, Model, Outcome, RmwOrder, StoreOrder, ThreadId,
 };
@@ -37,13 +37,8 @@ pub fn enumerate<T: Threads>(
     max_executions: u64,
     visit: impl FnMut(&T, &Executed) -> Flow,
 ) -> Enumerated {
-    match model {
-        Model::Sc => enumerate_on(Sc::default(), program, limits, max_executions, visit),
-        Model::Tso => enumerate_on(Tso::with_buffer(buffer), program, limits, max_executions, visit),
-        Model::Pso => enumerate_on(Pso::with_buffer(buffer), program, limits, max_executions, visit),
-        Model::Pslo => enumerate_on(Pslo::default(), program, limits, max_executions, visit),
-        Model::C11 => enumerate_on(C11::default(), program, limits, max_executions, visit),
-    }
+    let options = MachineOptions::with_buffer(buffer);
+    with_machine!(model, &options, machine => enumerate_on(machine, program, limits, max_executions, visit))
 }
 
 fn enumerate_on<M: Machine, T: Threads>(

@@ -1,10 +1,10 @@
 //! One execution from a plan: the front door of a program whose threads the engine resumes.
 
 use crate::graph::{ExploreError, replay_steps};
-use fencepost_engine::{Execution, Follow, Sampler, Strategy, Threads, run};
-use fencepost_memory::{C11, Machine, Pslo, Pso, Sc, Tso};
+use fencepost_engine::{Execution, Planned, Strategy, Threads, run};
+use fencepost_memory::{Machine, MachineOptions, with_machine};
 use fencepost_trace::{
-    Coverage, EventId, Label, Limits, Location, Model, Op, Outcome, Plan, Reply, StrategySpec, ThreadId, Trace, Value,
+    Coverage, EventId, Label, Limits, Location, Op, Outcome, Plan, Reply, StrategySpec, ThreadId, Trace, Value,
 };
 
 /// What an execution left behind.
@@ -29,26 +29,14 @@ pub fn execute_noting<T: Threads>(
     plan: &Plan,
     coverage: Option<&Coverage>,
 ) -> Result<Executed, ExploreError> {
-    match &plan.strategy {
-        StrategySpec::Random { seed, sampling } => {
-            Ok(execute_with(program, plan, &mut Sampler::new(plan.model, *seed, sampling, coverage)))
-        }
-        StrategySpec::Follow { choices } => Ok(execute_with(program, plan, &mut Follow::new(choices))),
-        StrategySpec::Graph { steps, .. } => {
-            let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
-            Ok(Executed { trace, races, steps: 0 })
-        }
+    if let StrategySpec::Graph { steps, .. } = &plan.strategy {
+        let (trace, races) = replay_steps(Borrowed(program), plan.model, steps)?;
+        return Ok(Executed { trace, races, steps: 0 });
     }
-}
-
-fn execute_with<T: Threads>(program: &mut T, plan: &Plan, strategy: &mut impl Strategy) -> Executed {
-    match plan.model {
-        Model::Sc => execute_on(Sc::default(), program, plan.limits, strategy),
-        Model::Tso => execute_on(Tso::with_buffer(plan.buffer), program, plan.limits, strategy),
-        Model::Pso => execute_on(Pso::with_buffer(plan.buffer), program, plan.limits, strategy),
-        Model::Pslo => execute_on(Pslo::default(), program, plan.limits, strategy),
-        Model::C11 => execute_on(C11::default(), program, plan.limits, strategy),
-    }
+    let strategy = Planned::new(plan.model, plan.strategy.clone(), coverage);
+    let mut strategy = strategy.expect("internal error: only a graph has no choices");
+    let options = MachineOptions::with_buffer(plan.buffer);
+    Ok(with_machine!(plan.model, &options, machine => execute_on(machine, program, plan.limits, &mut strategy)))
 }
 
 fn execute_on<M: Machine, T: Threads>(

@@ -196,7 +196,7 @@ fn add(at: Location, order: RmwOrder) -> Op {
 fn kept(threads: Vec<Vec<Op>>, machine: C11) -> usize {
     let mut all = vec![Vec::new()];
     all.extend(threads);
-    let mut execution = Execution::new(machine);
+    let mut execution = Execution::with_monitor(machine, ());
     execution.set_recording(false);
     let mut family = Family::new(Script::new(all));
     let outcome = run(&mut execution, &mut family, &mut Random::new(7), Limits { max_steps: u64::MAX });

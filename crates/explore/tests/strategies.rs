@@ -1,6 +1,6 @@
 //! The strategies: nobody starves, a plan says everything, and what is possible is met.
 
-use fencepost_engine::{Sampler, Threads};
+use fencepost_engine::Threads;
 use fencepost_explore::{execute, execute_noting};
 use fencepost_litmus::{LitmusProgram, LitmusTest};
 use fencepost_trace::{BLOCK, Coverage, Limits, Model, Outcome, Plan, Sampling, Scheduler, StrategySpec};
@@ -107,9 +107,8 @@ fn samplings() -> Vec<Sampling> {
 }
 
 fn plan(model: Model, campaign: u64, sampling: &Sampling, execution: u64, coverage: &Coverage) -> Plan {
-    let (seed, sampling) = Sampler::plan(campaign, sampling, execution, coverage);
-    let limits = Limits { max_steps: 2_000 };
-    Plan { model, buffer: None, strategy: StrategySpec::Random { seed, sampling }, limits }
+    let strategy = sampling.strategy(campaign, execution, coverage);
+    Plan { model, buffer: None, strategy, limits: Limits { max_steps: 2_000 } }
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn random_on<M: Machine>(machine: M, program: &mut Fibers, rounds: u64) -> Vec<O
         let trace = execution.trace(|l| program.describe(l));
         axioms::check(&trace).unwrap_or_else(|v| panic!("{}: {v}\n{trace:#?}", M::MODEL));
         let choices = execution.choices().to_vec();
-        let again = run(&mut execution, program, &mut Follow::new(&choices), Limits { max_steps: 10_000 });
+        let again = run(&mut execution, program, &mut Follow::new(choices.clone()), Limits { max_steps: 10_000 });
         assert_eq!(again, outcome);
         assert_eq!(execution.trace(|l| program.describe(l)), trace, "the same choices give the same trace");
         if !outcomes.contains(&outcome) {

@@ -20,9 +20,7 @@ pub use record::{
     Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death, note_about,
     parts_of_note,
 };
-pub use request::{
-    Answers, Fence, Hunt, Observations, Point, Pruning, Request, Restart, Task, Volatile, output_fingerprint,
-};
+pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Volatile, output_fingerprint};
 pub use table::{Slot, Table};
 
 use fencepost_trace::Coverage;

@@ -1,7 +1,7 @@
 //! What the host asks for.
 
 use crate::{Frame, Spot};
-use fencepost_trace::{Cycle, FenceOrder, GraphStep, Method, Model, Sampling};
+use fencepost_trace::{CampaignSpec, FenceOrder, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -13,8 +13,11 @@ pub struct Request {
     pub model: Model,
     /// The greatest number of stores in a thread's buffer (tso, pso).
     pub buffer: Option<u32>,
-    /// Who answers the choices.
-    pub answers: Answers,
+    /// Which executions. Where it searches, `count` is the greatest number of them.
+    pub campaign: CampaignSpec,
+    /// If it is a hunt: what else has to be known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunt: Option<Hunt>,
     /// The number of the first execution.
     pub first: u64,
     /// How many executions.
@@ -91,77 +94,14 @@ pub enum Volatile {
 /// What an execution has observed: a value for each key.
 pub type Observations = BTreeMap<String, i64>;
 
-/// Who answers the choices of the executions.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "answers", rename_all = "snake_case")]
-pub enum Answers {
-    /// A generator, as a sampling says.
-    Random {
-        /// The seed of the campaign; that of an execution is [`execution_seed`](fencepost_trace::execution_seed).
-        seed: u64,
-        /// How they are drawn.
-        #[serde(default)]
-        sampling: Sampling,
-    },
-    /// The same, for one execution of which everything is decided.
-    Drawn {
-        /// The seed of the execution.
-        seed: u64,
-        /// How its answers are drawn.
-        sampling: Sampling,
-    },
-    /// Nobody: every execution graph is explored, each once. `count` is then the greatest number of executions.
-    Explore {
-        /// On how many cores.
-        jobs: u32,
-        /// Until when at the latest, in nanoseconds of the system's monotonic clock.
-        deadline: Option<u64>,
-        /// How long one execution may take, in nanoseconds.
-        timeout: u64,
-        /// How many different findings are enough.
-        findings: u64,
-    },
-    /// The execution graph that these steps describe, once.
-    Graph {
-        /// The steps.
-        steps: Vec<GraphStep>,
-        /// Memory whose plain accesses are among them: addresses of eight bytes each, and which of these.
-        shared: Vec<(u64, u8)>,
-    },
-    /// Every choice of the operation that comes next, where operations are atomic: the outcomes are collected.
-    /// `count` is then the greatest number of executions.
-    Atomic,
-    /// Every choice of the model's machine, one execution after the other: slow, and simple. `count` is then the
-    /// greatest number of executions, those that were abandoned included.
-    Enumerate {
-        /// Leave out executions that differ from others only in the order of steps that commute?
-        sleep_sets: bool,
-        /// How often a thread comes back to the same yield before it is taken to wait there.
-        rounds: u32,
-    },
-    /// A list, the same for every execution.
-    Follow {
-        /// The answers.
-        choices: Vec<u32>,
-    },
-    /// Strategies that try to bring cycles about.
-    Hunt(Hunt),
-}
-
-/// Trials of predicted violations of sequential consistency. The executions are those of the first task, then those
-/// of the second, and so on.
+/// What a hunt is held against, and the words of its tasks: labels of strategies are numbers of spots, and cycles name
+/// points.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Hunt {
-    /// The seed of the hunt.
-    pub seed: u64,
-    /// How many executions each task has.
-    pub trials: u64,
-    /// The program points that courses name.
+    /// The program points that strategies name.
     pub spots: Vec<Frame>,
     /// The program points that cycles name.
     pub points: Vec<Point>,
-    /// What to do.
-    pub tasks: Vec<Task>,
     /// Fingerprints of what the program prints without reordering.
     pub outputs: Vec<u64>,
     /// Fingerprints of how it fails without reordering.
@@ -177,18 +117,6 @@ pub struct Point {
     pub reads: bool,
     /// Is memory written?
     pub writes: bool,
-}
-
-/// A cycle and how to bring it about.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Task {
-    /// Which number the host knows the cycle by.
-    pub id: u32,
-    /// The cycle.
-    pub cycle: Cycle,
-    /// How.
-    #[serde(flatten)]
-    pub method: Method,
 }
 
 /// The fingerprint of a text that was printed (FNV-1a).

@@ -15,6 +15,7 @@ mod consistency;
 mod drive;
 pub mod graph;
 mod machine;
+mod machines;
 mod pslo;
 mod pso;
 mod sc;
@@ -22,7 +23,10 @@ mod tso;
 
 pub use c11::C11;
 pub use consistency::Checker;
+#[doc(no_inline)]
+pub use fencepost_trace::Model;
 pub use machine::{Commit, Machine, Read, Source, Step};
+pub use machines::MachineOptions;
 pub use pslo::Pslo;
 pub use pso::Pso;
 pub use sc::Sc;

@@ -1,5 +1,6 @@
 //! The operational form of a memory model: what the engine runs.
 
+use crate::MachineOptions;
 use fencepost_trace::{
     Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value,
     VectorClock,
@@ -72,6 +73,11 @@ pub struct Commit {
 pub trait Machine {
     /// The model.
     const MODEL: Model;
+
+    /// A machine in its initial state, as far as the options concern it.
+    fn with_options(options: &MachineOptions) -> Self
+    where
+        Self: Sized;
 
     /// Forgets the execution, keeping allocations.
     fn reset(&mut self);

@@ -38,7 +38,7 @@
 
 use crate::buffer::{self, Forward};
 use crate::bytes::{Piece, Time};
-use crate::{Commit, Machine, Pso, Read, Source, Step};
+use crate::{Commit, Machine, MachineOptions, Pso, Read, Source, Step};
 use fencepost_trace::{Coherence, EventId, LoadOrder, Location, Model, Part, ThreadId, Value, VectorClock};
 
 /// The machine of partial store load order: a load may also read a store that has been overwritten, as if it
@@ -269,6 +269,10 @@ impl Pslo {
 
 impl Machine for Pslo {
     const MODEL: Model = Model::Pslo;
+
+    fn with_options(_: &MachineOptions) -> Pslo {
+        Pslo::default()
+    }
 
     fn reset(&mut self) {
         self.pso.reset();

@@ -29,7 +29,7 @@
 
 use crate::buffer::{self, Buffer, Entry, Forward};
 use crate::bytes::Bytes;
-use crate::{Commit, Machine, Read, Source, Step};
+use crate::{Commit, Machine, MachineOptions, Read, Source, Step};
 use fencepost_trace::{
     Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, StoreOrder, ThreadId, Value, VectorClock,
 };
@@ -149,6 +149,10 @@ impl Pso {
 
 impl Machine for Pso {
     const MODEL: Model = Model::Pso;
+
+    fn with_options(options: &MachineOptions) -> Pso {
+        Pso::with_buffer(options.buffer)
+    }
 
     fn reset(&mut self) {
         self.memory.clear();

@@ -4,7 +4,7 @@
 //! is no choice but the order of the threads' steps.
 
 use crate::bytes::Bytes;
-use crate::{Commit, Machine, Read, Source, Step};
+use crate::{Commit, Machine, MachineOptions, Read, Source, Step};
 use fencepost_trace::{Coherence, EventId, Location, Model, Part, ThreadId, Value, VectorClock};
 
 /// The machine of sequential consistency.
@@ -29,6 +29,10 @@ pub struct Sc {
 
 impl Machine for Sc {
     const MODEL: Model = Model::Sc;
+
+    fn with_options(_: &MachineOptions) -> Sc {
+        Sc::default()
+    }
 
     fn reset(&mut self) {
         self.memory.clear();

@@ -23,7 +23,7 @@
 
 use crate::buffer::{self, Buffer, Entry, Forward};
 use crate::bytes::Bytes;
-use crate::{Commit, Machine, Read, Source, Step};
+use crate::{Commit, Machine, MachineOptions, Read, Source, Step};
 use fencepost_trace::{
     Coherence, EventId, FenceOrder, Location, Model, Part, StoreOrder, ThreadId, Value, VectorClock,
 };
@@ -76,6 +76,10 @@ impl Tso {
 
 impl Machine for Tso {
     const MODEL: Model = Model::Tso;
+
+    fn with_options(options: &MachineOptions) -> Tso {
+        Tso::with_buffer(options.buffer)
+    }
 
     fn reset(&mut self) {
         self.memory.clear();

@@ -6,7 +6,8 @@
 //! command of gdb's own language, shows where each of them stands.
 
 use crate::host::{Campaign, Library, Mailbox, environment};
-use fencepost_mailbox::{Answers, Request, Restart};
+use fencepost_mailbox::{Request, Restart};
+use fencepost_trace::{CampaignSpec, StrategySpec};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -16,21 +17,21 @@ use std::process::{Command, ExitStatus};
 /// Names another gdb.
 pub const VARIABLE: &str = "FENCEPOST_GDB";
 
-/// Runs the execution that `answers` describe under gdb until the finding of this fingerprint is there, and gives gdb
+/// Runs the execution that `strategy` describes under gdb until the finding of this fingerprint is there, and gives gdb
 /// to the user. `options` are more arguments of gdb's; `headline` is printed where it stops.
 ///
 /// # Errors
 /// gdb cannot be started; [`io::ErrorKind::NotFound`] if there is none.
 pub fn debug(
     campaign: &Campaign,
-    answers: Answers,
+    strategy: StrategySpec,
     fingerprint: u64,
     headline: &str,
     options: &[OsString],
 ) -> io::Result<ExitStatus> {
     let library = Library::new(&campaign.runtime)?;
     let request = Request {
-        answers,
+        campaign: CampaignSpec::Repeat(strategy),
         first: 0,
         count: 1,
         // gdb follows one process, and one execution is the same in both.

@@ -5,14 +5,18 @@
 //! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
 use fencepost_mailbox::{
-    Activation, Answers, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET,
-    Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
+    Activation, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record,
+    Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
-use fencepost_trace::{BLOCK, Coverage, FindingKind, Model, Pair, Sampling};
+use fencepost_trace::{BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::MemfdFlags;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -62,7 +66,8 @@ impl Campaign {
             request: Request {
                 model,
                 buffer: None,
-                answers: Answers::Random { seed: 1, sampling: Sampling::default() },
+                campaign: CampaignSpec::Sample { seed: 1, sampling: Sampling::default() },
+                hunt: None,
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
@@ -100,7 +105,7 @@ impl Campaign {
     /// When its workers are killed. An exploration looks at the clock itself, and says how far it is.
     fn last_moment(&self) -> Option<Instant> {
         const GRACE: Duration = Duration::from_millis(80);
-        let explores = matches!(self.request.answers, Answers::Explore { .. });
+        let explores = matches!(self.request.campaign, CampaignSpec::Explore { .. });
         self.deadline.map(|deadline| if explores { deadline + GRACE } else { deadline })
     }
 }
@@ -228,7 +233,7 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
     let Request { first, count, restart, .. } = campaign.request;
-    let random = matches!(campaign.request.answers, Answers::Random { .. });
+    let random = matches!(campaign.request.campaign, CampaignSpec::Sample { .. });
     // A trace of a very long execution would not fit.
     let long = campaign.request.max_steps > LONGEST_COMPARED;
     if !campaign.checked || !random || long || count < 2 {
@@ -294,13 +299,14 @@ fn fresh_digest(campaign: &Campaign, library: &Library, execution: u64, digest: 
     campaign.request.stop_at_first = false;
     campaign.progress = Arc::default();
     campaign.request.digests = vec![execution];
-    campaign.request.answers = Answers::Drawn { seed: digest.seed, sampling: digest.sampling };
+    campaign.request.campaign =
+        CampaignSpec::Repeat(StrategySpec::Random { seed: digest.seed, sampling: digest.sampling });
     Ok(run_piece(&campaign, library, execution, 1)?.digests.get(&execution).map(|fresh| fresh.digest))
 }
 
 fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Result<Results> {
     // An exploration shares its work out by itself.
-    let jobs = if let Answers::Explore { .. } | Answers::Enumerate { .. } = campaign.request.answers {
+    let jobs = if let CampaignSpec::Explore { .. } | CampaignSpec::Enumerate { .. } = campaign.request.campaign {
         1
     } else {
         campaign.jobs
@@ -338,9 +344,9 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
 }
 
 /// Runs one execution again, with its trace: the one that these choices or this graph describe.
-pub fn replay(campaign: &Campaign, answers: Answers) -> io::Result<Results> {
+pub fn replay(campaign: &Campaign, strategy: StrategySpec) -> io::Result<Results> {
     let mut again = campaign.clone();
-    again.request.answers = answers;
+    again.request.campaign = CampaignSpec::Repeat(strategy);
     again.request.first = 0;
     again.request.count = 1;
     again.request.keep_traces = true;
@@ -369,7 +375,7 @@ const MOST_OUTCOMES: usize = 5_000;
 /// consistent.
 pub fn collect_outcomes(campaign: &Campaign) -> io::Result<Collected> {
     let mut atomic = campaign.clone();
-    atomic.request.answers = Answers::Atomic;
+    atomic.request.campaign = CampaignSpec::Atomic;
     if atomic.request.model.is_hardware() {
         (atomic.request.model, atomic.request.buffer) = (Model::Sc, None);
     }
@@ -439,7 +445,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
         let lost = restart == Restart::Auto
             && !killed
             && state == state::RUNNING
-            && matches!(campaign.request.answers, Answers::Random { .. });
+            && matches!(campaign.request.campaign, CampaignSpec::Sample { .. });
         if lost || matches!(state, state::MOVED | state::SPOILT) {
             // Executions depend on those before them in their block, and nobody knows which of those in place were
             // right: all of them again.
@@ -462,8 +468,10 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 if campaign.request.stop_at_first {
                     break;
                 }
-                if let Answers::Explore { .. } | Answers::Graph { .. } | Answers::Atomic | Answers::Enumerate { .. } =
-                    campaign.request.answers
+                if let CampaignSpec::Explore { .. }
+                | CampaignSpec::Repeat(StrategySpec::Graph { .. })
+                | CampaignSpec::Atomic
+                | CampaignSpec::Enumerate { .. } = campaign.request.campaign
                 {
                     // What it had explored is lost with it; what it had found is not.
                     break;
@@ -507,7 +515,7 @@ pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static st
         ("LD_BIND_NOW", "1".into()),
         // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
         ("RUST_BACKTRACE", "0".into()),
-        (VARIABLE, mailbox.file.path().into()),
+        (VARIABLE, mailbox.path().into()),
     ]
 }
 
@@ -538,6 +546,28 @@ enum Watched {
     TimeIsOver,
 }
 
+/// So often the host looks how far a worker is.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Waits for a worker's end without asking for it again and again: many workers live for a few milliseconds.
+struct Alarm(Option<OwnedFd>);
+
+impl Alarm {
+    fn new(worker: &Child) -> Alarm {
+        let pid = rustix::process::Pid::from_raw(worker.id() as i32);
+        Alarm(pid.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()))
+    }
+
+    /// Until the worker has ended, at most so long.
+    fn wait(&self, limit: Duration) {
+        // Kernels before 5.3 do not have this.
+        let Some(process) = &self.0 else { return std::thread::sleep(limit.min(Duration::from_millis(1))) };
+        let limit = rustix::event::Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
+        // A signal that comes in between only ends the wait earlier.
+        let _ = rustix::event::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit));
+    }
+}
+
 /// Waits for the worker, and interrupts executions that take too long.
 fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
     let timeout = campaign.timeout;
@@ -546,7 +576,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
     let mut since = Instant::now();
     let (mut interrupted, mut killed) = (false, false);
     let last = campaign.last_moment();
-    let mut pause = Duration::from_micros(200);
+    let alarm = Alarm::new(worker);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
@@ -560,8 +590,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
             seen.update(mailbox, &campaign.progress);
             return Ok(Watched::TimeIsOver);
         }
-        std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
-        pause = (pause * 2).min(Duration::from_millis(10));
+        alarm.wait(left.map_or(GLANCE, |left| GLANCE.min(left)));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         if now != pulse {
             (pulse, since, interrupted) = (now, Instant::now(), false);
@@ -618,7 +647,7 @@ impl Results {
 
     /// A worker was killed because the time is over.
     fn cut_short(&mut self, campaign: &Campaign, mailbox: &Mailbox) {
-        if let Answers::Explore { .. } = campaign.request.answers {
+        if let CampaignSpec::Explore { .. } = campaign.request.campaign {
             let exploring = &mailbox.header().exploring;
             let (executions, blocked) =
                 (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
@@ -724,7 +753,8 @@ pub fn merge(into: &mut Results, other: Results) {
 
 /// The host's side of a mailbox.
 pub(crate) struct Mailbox {
-    file: tempfile::NamedTempFile,
+    /// In memory, without a name: no disk is filled, and nothing is left behind, however the host ends.
+    file: File,
     map: MmapMut,
     /// Digests of executions in child processes are wanted.
     fresh: bool,
@@ -732,16 +762,21 @@ pub(crate) struct Mailbox {
 
 impl Mailbox {
     pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
-        let file = tempfile::NamedTempFile::new()?;
-        file.as_file().set_len(FILE_SIZE as u64)?;
+        let file = File::from(rustix::fs::memfd_create("fencepost", MemfdFlags::CLOEXEC)?);
+        file.set_len(FILE_SIZE as u64)?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side
         // looks.
-        let mut map = unsafe { MmapMut::map_mut(file.as_file())? };
+        let mut map = unsafe { MmapMut::map_mut(&file)? };
         let text = serde_json::to_vec(request)?;
         map[REQUEST_OFFSET..REQUEST_OFFSET + text.len()].copy_from_slice(&text);
         map[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         map[8..16].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        Ok(Mailbox { file, map, fresh: matches!(request.answers, Answers::Drawn { .. }) })
+        Ok(Mailbox { file, map, fresh: matches!(request.campaign, CampaignSpec::Repeat(StrategySpec::Random { .. })) })
+    }
+
+    /// Where a worker finds it, as long as this process has it open.
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 
     /// What has been seen so far steers the worker after one that died, too.

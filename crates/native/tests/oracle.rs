@@ -24,11 +24,10 @@
 //!
 //! The executions are the same each time (the seed is fixed), so that a test which passes does not fail by chance.
 
-use fencepost_mailbox::Answers;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::{FindingKind, Model};
+use fencepost_trace::{CampaignSpec, FindingKind, Model};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -509,7 +508,7 @@ impl<'a> Unit<'a> {
         campaign.arguments = vec![number.to_string()];
         campaign.request.keep_outputs = true;
         let timeout = campaign.timeout.as_nanos() as u64;
-        campaign.request.answers = Answers::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
         let results = run_campaign(&campaign).map_err(|error| error.to_string())?;
         let Some((_, Expected::States { all, .. })) = test.models.iter().find(|m| m.0 == model) else {
             let raced = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);

@@ -4,9 +4,9 @@
 #[path = "support/programs.rs"]
 mod programs;
 
-use fencepost_mailbox::{Answers, Record, Restart};
+use fencepost_mailbox::{Record, Restart};
 use fencepost_native::host::{Campaign, Results};
-use fencepost_trace::{FindingKind, Model, Sampling};
+use fencepost_trace::{CampaignSpec, FindingKind, Model, Sampling, StrategySpec};
 use programs::{FEATURES, campaign, compile_from, run, runtime};
 
 /// What `deeds.c` can do to its process, and what it is said to have done where a restart in place does not undo it.
@@ -175,10 +175,11 @@ fn features_of_cxx_replay() {
         for model in [Model::C11, Model::Pso] {
             for seed in [3, 5] {
                 let mut campaign = campaign("cxx.cpp", &[feature], model, 1);
-                campaign.request.answers = Answers::Random { seed, sampling: Sampling::default() };
+                campaign.request.campaign = CampaignSpec::Sample { seed, sampling: Sampling::default() };
                 campaign.request.keep_traces = true;
                 let Some(Record::Trace { trace, places, .. }) = run(&campaign).traces.pop() else { panic!("a trace") };
-                campaign.request.answers = Answers::Follow { choices: trace.choices.clone() };
+                campaign.request.campaign =
+                    CampaignSpec::Repeat(StrategySpec::Follow { choices: trace.choices.clone() });
                 campaign.request.count = 100;
                 let traces = run(&campaign).traces;
                 assert_eq!(traces.len(), 100);

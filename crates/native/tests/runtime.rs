@@ -8,10 +8,10 @@
 #[path = "support/programs.rs"]
 mod programs;
 
-use fencepost_mailbox::{Answers, Restart};
+use fencepost_mailbox::Restart;
 use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::{FindingKind, Model, Sampling};
+use fencepost_trace::{CampaignSpec, FindingKind, Model, Sampling, StrategySpec};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,7 +118,7 @@ fn the_same_seed_gives_the_same_executions() {
         let again = run(&once);
         let spread = run(&Campaign { jobs: 3, ..once.clone() });
         let mut other_seed = once.clone();
-        other_seed.request.answers = Answers::Random { seed: 2, sampling: Sampling::default() };
+        other_seed.request.campaign = CampaignSpec::Sample { seed: 2, sampling: Sampling::default() };
         for same in [&again, &spread] {
             assert_eq!(first.statuses, same.statuses);
             assert_eq!(first.steps, same.steps);
@@ -147,7 +147,7 @@ fn a_replay_gives_the_same_execution() {
     let results = run(&campaign);
     for found in &results.found {
         let replayed = |_| {
-            fencepost_native::host::replay(&campaign, Answers::Follow { choices: found.report.choices.clone() })
+            fencepost_native::host::replay(&campaign, StrategySpec::Follow { choices: found.report.choices.clone() })
                 .expect("it replays")
         };
         let (first, second) = (replayed(0), replayed(1));
@@ -282,7 +282,7 @@ fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
             assert_eq!((endless > 0, well == 0), (some, all), "{model} {how}: {:?}", results.ended);
             if let Some(found) = results.found.first() {
                 // Its answers lead to the loop, and the same look at it follows.
-                let answers = Answers::Follow { choices: found.report.choices.clone() };
+                let answers = StrategySpec::Follow { choices: found.report.choices.clone() };
                 let again = fencepost_native::host::replay(&campaign, answers).expect("it replays");
                 assert_eq!(kinds(&again), [FindingKind::Livelock].into(), "{model} {how}");
             }

@@ -8,7 +8,7 @@
 //! - [`Profile`]: an execution, thread by thread; [`kept_behind`]: what a model preserves of program order;
 //! - [`critical`]: all cycles that are critical, directly: what `fencepost hunt` uses;
 //! - [`relaxer`] and [`orion`]: the predictions of the two papers, for comparison;
-//! - [`solve`]: a [`Course`](fencepost_trace::Course) that makes a cycle come true;
+//! - [`solve`]: a [`Schedule`](fencepost_trace::Schedule) that makes a cycle come true;
 //! - [`confirm`]: did it?
 //! - [`cover`]: where an ordering breaks all of a set of cycles.
 

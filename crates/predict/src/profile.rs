@@ -30,7 +30,7 @@ pub struct Kind {
 pub struct Item {
     /// Its program point, as cycles name it.
     pub class: u32,
-    /// Its program point, as a [`Course`](fencepost_trace::Course) names it.
+    /// Its program point, as a [`Schedule`](fencepost_trace::Schedule) names it.
     pub spot: u32,
     /// What it is.
     pub kind: Kind,
@@ -69,7 +69,7 @@ pub struct Profile {
 
 impl Profile {
     /// The profile of a trace. `name` gives the class and the spot of an event: the program points that cycles and
-    /// courses name.
+    /// schedules name.
     pub fn new(trace: &Trace, mut name: impl FnMut(&Event) -> (u32, u32)) -> Profile {
         let mut threads: Vec<Vec<Item>> = vec![Vec::new(); trace.threads as usize];
         let mut positions: FxHashMap<EventId, (u32, u32)> = FxHashMap::default();

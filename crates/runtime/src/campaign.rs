@@ -10,8 +10,8 @@ use crate::{
     atomically, clock, context, control, debugger, details, enumerate, exact, explore, fibers, hooks, hunt, modules,
     real, restart, results, shadow, snapshot, spec, sys,
 };
-use fencepost_engine::Sampler;
-use fencepost_mailbox::{Answers, Request, Restart, VARIABLE, state};
+use fencepost_mailbox::{Request, Restart, VARIABLE, state};
+use fencepost_trace::{CampaignSpec, StrategySpec};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -159,8 +159,8 @@ fn prepare(request: &Request) {
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
     }
-    if let Answers::Hunt(answers) = &request.answers {
-        hunt::prepare(answers, request.model);
+    if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
+        hunt::prepare(trials, asked);
     }
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
@@ -189,7 +189,7 @@ extern "C" fn run() -> ! {
     let request = campaign().request.clone().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
-    if let Answers::Explore { .. } | Answers::Graph { .. } = request.answers {
+    if let CampaignSpec::Explore { .. } | CampaignSpec::Repeat(StrategySpec::Graph { .. }) = request.campaign {
         explore::run(&request);
         results::set_state(state::DONE);
         sys::exit(0)
@@ -198,7 +198,7 @@ extern "C" fn run() -> ! {
     if let Some(header) = results::header() {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
-    if request.answers == Answers::Atomic {
+    if request.campaign == CampaignSpec::Atomic {
         atomically::collect(&request, |execution| {
             if forking {
                 in_child(execution, &request)
@@ -209,7 +209,7 @@ extern "C" fn run() -> ! {
         results::set_state(state::DONE);
         sys::exit(0)
     }
-    if let Answers::Enumerate { .. } = request.answers {
+    if let CampaignSpec::Enumerate { .. } = request.campaign {
         enumerate::run(&request, |execution| {
             in_place(execution, &request);
         });
@@ -231,33 +231,20 @@ extern "C" fn run() -> ! {
     sys::exit(0)
 }
 
-fn answers(execution: u64, request: &Request) -> control::Answers {
-    match &request.answers {
-        Answers::Random { seed, sampling } => {
-            let Some(header) = results::header() else { ending::internal("no mailbox") };
-            let (seed, sampling) = Sampler::plan(*seed, sampling, execution, &header.coverage);
-            control::Answers::Random { seed, sampling }
-        }
-        Answers::Drawn { seed, sampling } => control::Answers::Random { seed: *seed, sampling: *sampling },
-        Answers::Atomic => control::Answers::Atomic,
-        Answers::Enumerate { sleep_sets, rounds } => {
-            control::Answers::Tree { sleep_sets: *sleep_sets, rounds: *rounds }
-        }
-        Answers::Explore { .. } | Answers::Graph { .. } => ending::internal("an exploration asks for no answers"),
-        Answers::Hunt(_) => hunt::answers(execution),
-        // The campaign's request is never changed or dropped.
-        Answers::Follow { .. } => match campaign().request.as_ref().map(|r| &r.answers) {
-            Some(Answers::Follow { choices }) => control::Answers::Follow(choices),
-            _ => ending::internal("the request has changed"),
-        },
+/// The strategy of an execution; `None` if the campaign is a search.
+fn strategy(execution: u64, request: &Request) -> Option<StrategySpec> {
+    if let CampaignSpec::Hunt(_) = request.campaign {
+        return Some(hunt::strategy(execution));
     }
+    let Some(header) = results::header() else { ending::internal("no mailbox") };
+    request.campaign.strategy(execution, &header.coverage)
 }
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     // A hunt looks at the trace of every execution.
-    let hunting = matches!(request.answers, Answers::Hunt(_));
+    let hunting = matches!(request.campaign, CampaignSpec::Hunt(_));
     control::record(hunting || request.keep_traces || request.digests.contains(&execution));
-    control::begin(answers(execution, request), request.max_steps);
+    control::begin(&request.campaign, strategy(execution, request), request.max_steps);
     clock::reset();
     shadow::reset();
     hooks::begin();

@@ -7,24 +7,25 @@ use crate::{
     results, rust_std, shadow, shared, stall, view, waiter_pool,
 };
 use ending::Verdict;
-use fencepost_engine::{Biased, Execution, Follow, InOrder, Next, OnCourse, Sampler};
+use fencepost_engine::{Execution, Follow, Next, Planned};
 use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
-use fencepost_memory::{C11, Pslo, Pso, Sc, Tso};
+use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{
-    Access, EventId, EventKind, FenceOrder, Hidden, Limits, LoadOrder, Location, Model, Op, Outcome, Reply, Sampling,
-    Size, StoreOrder, ThreadId, Trace, Value, VectorClock,
+    Access, CampaignSpec, EventId, EventKind, FenceOrder, Hidden, Limits, LoadOrder, Location, Model, Op, Outcome,
+    Reply, Sampling, Size, StoreOrder, StrategySpec, ThreadId, Trace, Value, VectorClock,
 };
 use std::collections::BTreeMap;
 
-/// An execution under one of the models.
+/// An execution under one of the models. Most accesses never come to the engine: the race detectors of the runtime see
+/// them all, and the engine has none.
 enum Engine {
-    C11(Execution<C11>),
-    Sc(Execution<Sc>),
-    Tso(Execution<Tso>),
-    Pso(Execution<Pso>),
-    Pslo(Execution<Pslo>),
+    C11(Execution<C11, ()>),
+    Sc(Execution<Sc, ()>),
+    Tso(Execution<Tso, ()>),
+    Pso(Execution<Pso, ()>),
+    Pslo(Execution<Pslo, ()>),
 }
 
 macro_rules! each {
@@ -39,41 +40,31 @@ macro_rules! each {
     };
 }
 
-/// Who answers the choices.
-enum Strategy {
-    Random(Sampler<'static>),
-    Follow(Follow<'static>),
-    Course(OnCourse<'static>),
-    Biased(Biased<'static>),
-    Exact(InOrder<'static>),
-    Atomic(Atomic),
-    Tree(Tree),
+macro_rules! engines {
+    ($($machine:ident)*) => {
+        $(impl From<$machine> for Engine {
+            fn from(machine: $machine) -> Engine {
+                Engine::$machine(Execution::with_monitor(machine, ()))
+            }
+        })*
+    };
 }
 
-/// Who shall answer the choices of an execution.
-pub enum Answers {
-    Random {
-        seed: u64,
-        sampling: Sampling,
-    },
-    Follow(&'static [u32]),
+engines! { C11 Sc Tso Pso Pslo }
+
+/// Who answers the choices: whom the plan of the execution names, or a search.
+enum Chooser {
+    Planned(Planned<'static>),
     /// Whole operations of the program, one after the other.
-    Atomic,
+    Atomic(Atomic),
     /// Every choice, one after the other: the leaf of the tree that is due.
-    Tree {
-        sleep_sets: bool,
-        rounds: u32,
-    },
-    /// A strategy that hunts for a cycle.
-    Course(OnCourse<'static>),
-    Biased(Biased<'static>),
-    Exact(InOrder<'static>),
+    Tree(Tree),
 }
 
 struct Control {
     model: Model,
     engine: Engine,
-    strategy: Strategy,
+    chooser: Chooser,
     /// How many operations were asked for since time last passed.
     busy: u64,
     /// How many changes there were when it was last looked whether others only wait for that.
@@ -120,19 +111,10 @@ fn control() -> &'static mut Control {
 /// Makes an engine for what is asked.
 pub fn initialise(request: &Request) {
     let buffer = request.buffer;
-    let mut engine = match request.model {
-        Model::C11 => {
-            // A trace tells of all stores.
-            let keep_all = request.keep_traces || request.prune == Pruning::Off;
-            let machine = if keep_all { C11::default() } else { C11::pruned(C11::FEW) };
-            // Most accesses never come to the engine: the detectors of the runtime see them all.
-            Engine::C11(Execution::new(machine.with_window(request.prune.window())).without_race_detector())
-        }
-        Model::Sc => Engine::Sc(Execution::new(Sc::default())),
-        Model::Tso => Engine::Tso(Execution::new(Tso::with_buffer(buffer))),
-        Model::Pso => Engine::Pso(Execution::new(Pso::with_buffer(buffer))),
-        Model::Pslo => Engine::Pslo(Execution::new(Pslo::default())),
-    };
+    // A trace tells of all stores.
+    let prune = !(request.keep_traces || request.prune == Pruning::Off);
+    let options = MachineOptions { buffer, prune, window: request.prune.window() };
+    let mut engine = with_machine!(request.model, &options, machine => Engine::from(machine));
     each!(&mut engine, e => e.set_recording(request.keep_traces));
     let is_opaque = modules::has_rust();
     if is_opaque {
@@ -143,7 +125,7 @@ pub fn initialise(request: &Request) {
     *CONTROL.get() = Some(Control {
         model: request.model,
         engine,
-        strategy: Strategy::Follow(Follow::new(&[])),
+        chooser: Chooser::Planned(Planned::Follow(Follow::new([]))),
         busy: 0,
         changes: 0,
         quiet: (0, 0),
@@ -159,34 +141,49 @@ pub fn initialise(request: &Request) {
     });
 }
 
+impl Control {
+    fn plan(&mut self, strategy: StrategySpec) {
+        if let (Chooser::Planned(Planned::Sampler(sampler)), StrategySpec::Random { seed, sampling }) =
+            (&mut self.chooser, &strategy)
+        {
+            return sampler.begin(*seed, sampling);
+        }
+        let coverage = results::header().map(|header| &header.coverage);
+        match Planned::new(self.model, strategy, coverage) {
+            Some(planned) => self.chooser = Chooser::Planned(planned),
+            None => ending::internal("an execution graph has no choices"),
+        }
+    }
+
+    fn search(&mut self, campaign: &CampaignSpec) {
+        match (&mut self.chooser, campaign) {
+            (Chooser::Tree(tree), CampaignSpec::Enumerate { .. }) => tree.restart(),
+            (chooser, CampaignSpec::Enumerate { sleep_sets, rounds }) => {
+                let tree = Tree::new(self.model).with_waiting(*rounds);
+                *chooser = Chooser::Tree(if *sleep_sets { tree } else { tree.without_sleep_sets() });
+            }
+            (chooser, CampaignSpec::Atomic) => *chooser = Chooser::Atomic(Atomic::default()),
+            _ => ending::internal("an exploration asks for no answers"),
+        }
+    }
+}
+
 /// Adds a fence before or behind every operation at a program point.
 pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
     control().fences.push((label, before, order));
 }
 
-/// A new execution: the main thread, about to run.
-pub fn begin(answers: Answers, max_steps: u64) {
+/// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
+/// campaign is a search, which goes on.
+pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps: u64) {
     let control = control();
-    control.drawn = match &answers {
-        Answers::Random { seed, sampling } => Some((*seed, *sampling)),
+    control.drawn = match &strategy {
+        Some(StrategySpec::Random { seed, sampling }) => Some((*seed, *sampling)),
         _ => None,
     };
-    match (&mut control.strategy, answers) {
-        (Strategy::Tree(tree), Answers::Tree { .. }) => tree.restart(),
-        (strategy, Answers::Tree { sleep_sets, rounds }) => {
-            let tree = Tree::new(control.model).with_waiting(rounds);
-            *strategy = Strategy::Tree(if sleep_sets { tree } else { tree.without_sleep_sets() });
-        }
-        (strategy, Answers::Atomic) => *strategy = Strategy::Atomic(Atomic::default()),
-        (strategy, Answers::Follow(choices)) => *strategy = Strategy::Follow(Follow::new(choices)),
-        (strategy, Answers::Course(course)) => *strategy = Strategy::Course(course),
-        (strategy, Answers::Biased(biased)) => *strategy = Strategy::Biased(biased),
-        (strategy, Answers::Exact(exact)) => *strategy = Strategy::Exact(exact),
-        (Strategy::Random(sampler), Answers::Random { seed, sampling }) => sampler.begin(seed, &sampling),
-        (strategy, Answers::Random { seed, sampling }) => {
-            let coverage = results::header().map(|header| &header.coverage);
-            *strategy = Strategy::Random(Sampler::new(control.model, seed, &sampling, coverage));
-        }
+    match strategy {
+        Some(strategy) => control.plan(strategy),
+        None => control.search(campaign),
     }
     control.atomics.clear();
     control.given_back.clear();
@@ -206,13 +203,13 @@ pub fn begin(answers: Answers, max_steps: u64) {
 
 /// Is every choice tried?
 pub fn is_enumerating() -> bool {
-    matches!(control().strategy, Strategy::Tree(_))
+    matches!(control().chooser, Chooser::Tree(_))
 }
 
 /// On to the next leaf of the tree of choices; `false` if there is none.
 pub fn next_leaf() -> bool {
-    match &mut control().strategy {
-        Strategy::Tree(tree) => tree.advance(),
+    match &mut control().chooser {
+        Chooser::Tree(tree) => tree.advance(),
         _ => ending::internal("there is no tree of choices"),
     }
 }
@@ -509,15 +506,13 @@ fn next() -> Next {
     let control = control();
     loop {
         let initial = &mut initial_value;
-        let next = each!(&mut control.engine, e => match &mut control.strategy {
+        let next = each!(&mut control.engine, e => match &mut control.chooser {
             _ if stall::is_on() => e.advance(stall::strategy(), initial),
-            Strategy::Random(sampler) => e.advance(sampler, initial),
-            Strategy::Follow(follow) => e.advance(follow, initial),
-            Strategy::Course(course) => e.advance(course, initial),
-            Strategy::Biased(biased) => e.advance(biased, initial),
-            Strategy::Exact(exact) => e.advance(exact, initial),
-            Strategy::Atomic(atomic) => e.advance(atomic, initial),
-            Strategy::Tree(tree) => e.advance(tree, initial),
+            // What most executions have is compiled as one with the engine.
+            Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
+            Chooser::Planned(other) => e.advance(other, initial),
+            Chooser::Atomic(atomic) => e.advance(atomic, initial),
+            Chooser::Tree(tree) => e.advance(tree, initial),
         });
         match next {
             Next::TimePasses => let_time_come(clock::Reason::Alone),
@@ -541,8 +536,8 @@ fn next() -> Next {
 
 /// Where every choice is tried: the threads that go around loops for ever, if no others are left.
 fn spinning() -> Option<Vec<ThreadId>> {
-    match &control().strategy {
-        Strategy::Tree(tree) => tree.livelock().map(<[ThreadId]>::to_vec),
+    match &control().chooser {
+        Chooser::Tree(tree) => tree.livelock().map(<[ThreadId]>::to_vec),
         _ => None,
     }
 }

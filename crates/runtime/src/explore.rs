@@ -29,10 +29,11 @@ use crate::{campaign, control, debugger, fibers, hooks, modules, progress, resul
 use fencepost_explore::graph::{
     End, Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of, steps_to_end,
 };
-use fencepost_mailbox::{Answers, Exploring, Record, Request, note_about};
+use fencepost_mailbox::{Exploring, Record, Request, note_about};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, ThreadId, Trace, Value, VectorClock,
+    CampaignSpec, Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, StrategySpec, ThreadId,
+    Trace, Value, VectorClock,
 };
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -250,13 +251,13 @@ pub fn run(request: &Request) {
         is_child: false,
         next_fork: RUNS_ALONE,
     });
-    match &request.answers {
-        Answers::Graph { steps, shared: events } => {
+    match &request.campaign {
+        CampaignSpec::Repeat(StrategySpec::Graph { steps, shared: events }) => {
             shared::begin(events);
             replay(request, steps);
         }
-        Answers::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
-        Answers::Explore { jobs, .. } => {
+        CampaignSpec::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
+        CampaignSpec::Explore { jobs, .. } => {
             shared::begin(&[]);
             let mut jobs = *jobs;
             while !pass(request, jobs) {
@@ -347,7 +348,7 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
         exploring.stop.store(1, Relaxed);
         return Flow::Break(());
     }
-    if let Answers::Explore { deadline: Some(deadline), .. } = state.request.answers
+    if let CampaignSpec::Explore { deadline: Some(deadline), .. } = state.request.campaign
         && (state.runs.is_multiple_of(16) || state.cut_off > 0)
         && sys::monotonic() >= deadline
     {
@@ -373,7 +374,7 @@ fn stop(why: &str) -> Flow {
 /// Gives half of what is left to a new process.
 fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
     let workers = &exploring().workers;
-    let Answers::Explore { timeout, .. } = state().request.answers else { return };
+    let CampaignSpec::Explore { timeout, .. } = state().request.campaign else { return };
     if workers.fetch_add(1, Relaxed) >= jobs {
         workers.fetch_sub(1, Relaxed);
         return;
@@ -721,7 +722,7 @@ impl Report {
 
     /// Has everything been found that is looked for?
     fn has_enough(&self) -> bool {
-        let Answers::Explore { findings, .. } = state().request.answers else { return false };
+        let CampaignSpec::Explore { findings, .. } = state().request.campaign else { return false };
         results::header().is_some_and(|header| header.table.slots().count() as u64 >= findings)
     }
 }

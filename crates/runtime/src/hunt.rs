@@ -1,35 +1,15 @@
 //! Trials of predicted violations of sequential consistency.
 
-use crate::control::{self, Answers};
 use crate::global::Global;
-use crate::{ending, modules, results};
-use fencepost_engine::{Biased, InOrder, OnCourse, Points, Stop};
+use crate::{control, ending, modules, results};
 use fencepost_mailbox::{Hunt, Record, output_fingerprint};
 use fencepost_predict::confirm::confirm;
-use fencepost_trace::{
-    Bias, Course, Cycle, Event, EventKind, Exact, FindingKind, Method, Model, Sampling, Trace, execution_seed,
-};
+use fencepost_trace::{Event, EventKind, FindingKind, StrategySpec, Task, Trace, Trials};
 use rustc_hash::FxHashMap;
 
-/// A task in the words of this process.
-struct Task {
-    id: u32,
-    cycle: Cycle,
-    way: Way,
-}
-
-enum Way {
-    Course(Course),
-    Biased(Points, Bias),
-    Exact(Vec<Stop>, Exact),
-    Follow(Vec<u32>),
-}
-
 struct Hunting {
-    model: Model,
-    seed: u64,
-    trials: u64,
-    tasks: Vec<Task>,
+    /// With the labels of this process.
+    trials: Trials,
     /// The program point of a cycle by label, and by whether memory is read and written there.
     points: FxHashMap<(u32, bool, bool), u32>,
     outputs: Vec<u64>,
@@ -43,71 +23,25 @@ fn hunting() -> &'static mut Hunting {
     HUNTING.get().as_mut().unwrap_or_else(|| ending::internal("no hunt"))
 }
 
-/// Reads what is asked for. It stays as it is from then on.
-pub fn prepare(hunt: &Hunt, model: Model) {
+/// Reads what is asked for.
+pub fn prepare(trials: &Trials, hunt: &Hunt) {
     let labels: Vec<u32> = hunt.spots.iter().map(modules::label_at).collect();
-    let at =
-        |point: u32| -> Vec<u32> { hunt.points[point as usize].spots.iter().map(|s| labels[*s as usize]).collect() };
     let mut points = FxHashMap::default();
     for (number, point) in hunt.points.iter().enumerate() {
         for spot in &point.spots {
             points.insert((labels[*spot as usize], point.reads, point.writes), number as u32);
         }
     }
-    let tasks = hunt.tasks.iter().map(|task| {
-        let way = match &task.method {
-            Method::Course(course) => {
-                let expected = course.expected.iter().map(|list| list.iter().map(|s| labels[*s as usize]).collect());
-                Way::Course(Course { expected: expected.collect(), steps: course.steps.clone() })
-            }
-            Method::Biased(bias) => {
-                let pairs = || task.cycle.segments.iter().filter(|segment| segment.second.is_some());
-                let late = pairs().flat_map(|segment| at(segment.first)).collect();
-                let early = pairs().flat_map(|segment| at(segment.last())).collect();
-                Way::Biased(Points { late, early }, *bias)
-            }
-            Method::Exact(exact) => Way::Exact(stops(hunt, &task.cycle, model, &at), *exact),
-            Method::Follow { choices } => Way::Follow(choices.clone()),
-        };
-        Task { id: task.id, cycle: task.cycle.clone(), way }
-    });
-    let tasks = tasks.collect();
-    let outputs = hunt.outputs.clone();
+    let relabelled =
+        |task: &Task| Task { strategy: task.strategy.clone().relabelled(|spot| labels[spot as usize]), ..task.clone() };
+    let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
     let known = (usize::MAX, [false; 2]);
-    *HUNTING.get() =
-        Some(Hunting { model, seed: hunt.seed, trials: hunt.trials.max(1), tasks, points, outputs, known });
+    *HUNTING.get() = Some(Hunting { trials, points, outputs: hunt.outputs.clone(), known });
 }
 
-fn stops(hunt: &Hunt, cycle: &Cycle, model: Model, at: &dyn Fn(u32) -> Vec<u32>) -> Vec<Stop> {
-    let mut stops = Vec::new();
-    for segment in &cycle.segments {
-        let (first, last) = (&hunt.points[segment.first as usize], &hunt.points[segment.last() as usize]);
-        let passable = segment.second.is_some()
-            && first.writes
-            && !first.reads
-            && (model != Model::Tso || (last.reads && !last.writes));
-        stops.push(Stop { labels: at(segment.first), passable, last: segment.second.is_none() });
-        if let Some(second) = segment.second {
-            stops.push(Stop { labels: at(second), passable: false, last: true });
-        }
-    }
-    stops
-}
-
-/// Who answers in this execution.
-pub fn answers(execution: u64) -> Answers {
-    // Never changed or dropped after `prepare`.
-    let hunting: &'static Hunting = hunting();
-    let seed = execution_seed(hunting.seed, execution);
-    let Some(task) = hunting.tasks.get((execution / hunting.trials) as usize) else {
-        return Answers::Random { seed, sampling: Sampling::default() };
-    };
-    match &task.way {
-        Way::Course(course) => Answers::Course(OnCourse::new(course, seed)),
-        Way::Biased(points, bias) => Answers::Biased(Biased::new(points, *bias, hunting.model, seed)),
-        Way::Exact(stops, exact) => Answers::Exact(InOrder::new(stops, *exact, seed)),
-        Way::Follow(choices) => Answers::Follow(choices),
-    }
+/// The strategy of this execution.
+pub fn strategy(execution: u64) -> StrategySpec {
+    hunting().trials.strategy(execution)
 }
 
 /// The execution has ended, perhaps with a failure. Was it a violation?
@@ -118,8 +52,8 @@ pub fn end(
     output: impl FnOnce() -> String,
 ) {
     let hunting = hunting();
-    let index = (execution / hunting.trials) as usize;
-    let Some(task) = hunting.tasks.get(index) else { return };
+    let index = hunting.trials.task(execution);
+    let Some(task) = hunting.trials.tasks.get(index) else { return };
     let trace = control::trace();
     if confirm(&trace, &task.cycle, |event| point(hunting, &trace, event)).is_none() {
         return;

@@ -87,9 +87,16 @@ pub fn has_rust() -> bool {
     // A name that every copy of it looks for in the environment.
     const NAME: &[u8] = b"RUST_BACKTRACE";
     let here = is_own as *const () as usize;
+    // Large, in every process, and not written in Rust: to read them would take half of a worker's start.
+    const OTHERS: [&str; 5] = ["libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "ld-linux"];
+    let is_other = |path: &str| {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        OTHERS.iter().any(|other| file.starts_with(other))
+    };
     mappings()
         .iter()
         .filter(|m| m.name.starts_with('/') && m.permissions[0] == b'r' && m.permissions[1] == b'-')
+        .filter(|m| !is_other(&m.name))
         .filter(|m| {
             MODULES.get().iter().any(|module| module.path == m.name && !(module.start..module.end).contains(&here))
         })

@@ -5,8 +5,8 @@ use crate::global::{self, Global};
 use crate::shadow::{self, Earlier, Kind, What};
 use crate::{atomically, campaign, control, debugger, details, explore, fibers, hooks, hunt, modules, spec, sys};
 use fencepost_mailbox::{
-    Answers, Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request,
-    Spot, Stack, death,
+    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
+    Stack, death,
 };
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -403,8 +403,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let any = !found.is_empty();
     let execution = results().execution;
     let mut outputs = None;
-    if let Answers::Hunt(answers) = &request.answers {
-        let failure = found.iter().find(|f| !answers.failures.contains(&f.fingerprint));
+    if let Some(asked) = &request.hunt {
+        let failure = found.iter().find(|f| !asked.failures.contains(&f.fingerprint));
         let harm = failure.map(|f| format!("{}: {}", f.kind, f.message));
         let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
         hunt::end(execution, harm, failures, || read_output(0));

@@ -208,7 +208,7 @@ fn touch(place: Location) {
         let Some(known) = shared().initial.get(&at) else { continue };
         let differs = (known.value ^ value) & wide(known.bytes & new) != 0;
         if differs && !add(at, new) {
-            explore::unsupported("memory that is shared starts with another value in another execution");
+            explore::unsupported_here("memory that is shared starts with another value in another execution");
         }
     }
 }

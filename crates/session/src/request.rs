@@ -2,7 +2,7 @@
 
 use crate::litmus::Wanted;
 use fencepost_mailbox::{Pruning, Restart, Volatile};
-use fencepost_trace::{Bias, Exact, Model, Sampling};
+use fencepost_trace::{Model, OrionOptions, RelaxerOptions, Sampling};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -196,9 +196,9 @@ pub struct HuntMethods {
     /// A schedule that is solved for.
     pub solve: bool,
     /// Relaxer's biased scheduler.
-    pub relaxer: Option<Bias>,
+    pub relaxer: Option<RelaxerOptions>,
     /// Orion's exact one.
-    pub orion: Option<Exact>,
+    pub orion: Option<OrionOptions>,
 }
 
 impl HuntMethods {
@@ -208,8 +208,8 @@ impl HuntMethods {
 
 impl Default for HuntMethods {
     fn default() -> HuntMethods {
-        let orion = Exact { buffer: Some(HuntMethods::ORION_BUFFER), ..Exact::default() };
-        HuntMethods { solve: true, relaxer: Some(Bias::default()), orion: Some(orion) }
+        let orion = OrionOptions { buffer: Some(HuntMethods::ORION_BUFFER), ..OrionOptions::default() };
+        HuntMethods { solve: true, relaxer: Some(RelaxerOptions::default()), orion: Some(orion) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a hunt for violations of sequential consistency hands from one part of the house to another: cycles of
 //! program points, and how to bring one about.
 
+use crate::Model;
 use serde::{Deserialize, Serialize};
 
 /// A cycle of program points: in each of several threads one access or two, the last of each in conflict with the
@@ -53,16 +54,16 @@ impl Cycle {
 
 /// An order in which threads and store buffers are to take their steps, up to the point where a cycle is complete.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Course {
+pub struct Schedule {
     /// For each thread the program points at which it is expected to ask for something, in order.
     pub expected: Vec<Vec<u32>>,
     /// The steps that matter. A thread passes whatever lies before its next step in it.
-    pub steps: Vec<CourseStep>,
+    pub steps: Vec<ScheduleStep>,
 }
 
-/// A step of a [`Course`].
+/// A step of a [`Schedule`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct CourseStep {
+pub struct ScheduleStep {
     /// Whose.
     pub thread: u32,
     /// Which of its expected operations.
@@ -79,26 +80,69 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// How to bring a cycle about.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "method", rename_all = "snake_case")]
-pub enum Method {
-    /// Follow a course.
-    Course(Course),
-    /// Relaxer's biased strategy (figures 7 to 9): stores and loads of the cycle are held back by chance.
-    Biased(Bias),
-    /// Orion's algorithm 1: one store of the cycle is held back while the others follow in their order.
-    Exact(Exact),
-    /// These answers.
-    Follow {
-        /// The answers.
-        choices: Vec<u32>,
-    },
+/// The program points of a cycle that are to come late, and those that are to come early: Relaxer's view of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Points {
+    /// `co`: the first of each pair.
+    pub late: Vec<u32>,
+    /// `ce`: the second.
+    pub early: Vec<u32>,
+}
+
+impl Points {
+    /// Those of `cycle`; `labels` tells where a program point of it is.
+    pub fn of(cycle: &Cycle, labels: impl Fn(u32) -> Vec<u32>) -> Points {
+        let pairs = || cycle.segments.iter().filter(|segment| segment.second.is_some());
+        Points {
+            late: pairs().flat_map(|segment| labels(segment.first)).collect(),
+            early: pairs().flat_map(|segment| labels(segment.last())).collect(),
+        }
+    }
+}
+
+/// An access of a cycle, as Orion's algorithm needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Stop {
+    /// Where: its program points.
+    pub labels: Vec<u32>,
+    /// Is it a store that the next access of the cycle, in the same thread, may pass? (`I`)
+    pub passable: bool,
+    /// Does the next access of the cycle belong to another thread? (`S`)
+    pub last: bool,
+}
+
+/// What is done at a program point of a cycle, and where that is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CyclePoint {
+    /// Its labels.
+    pub labels: Vec<u32>,
+    /// Is memory read?
+    pub reads: bool,
+    /// Is memory written?
+    pub writes: bool,
+}
+
+impl Stop {
+    /// The accesses of `cycle` in its order; `point` tells of each program point of it what is done there.
+    pub fn of(cycle: &Cycle, model: Model, point: impl Fn(u32) -> CyclePoint) -> Vec<Stop> {
+        let mut stops = Vec::new();
+        for segment in &cycle.segments {
+            let (first, last) = (point(segment.first), point(segment.last()));
+            let stores = segment.second.is_some() && first.writes && !first.reads;
+            // Under tso only loads pass stores.
+            let passable = stores && (model != Model::Tso || (last.reads && !last.writes));
+            stops.push(Stop { labels: first.labels, passable, last: segment.second.is_none() });
+            if segment.second.is_some() {
+                stops.push(Stop { labels: last.labels, passable: false, last: true });
+            }
+        }
+        stops
+    }
 }
 
 /// The parameters of Relaxer's strategy, in steps of the execution.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Bias {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RelaxerOptions {
     /// How likely each delay is, in percent.
     pub chance: u32,
     /// How long stores are held back.
@@ -107,17 +151,17 @@ pub struct Bias {
     pub load_delay: u64,
 }
 
-impl Default for Bias {
-    fn default() -> Bias {
+impl Default for RelaxerOptions {
+    fn default() -> RelaxerOptions {
         // P is the paper's. Its delays are in seconds; these are of the order of the longest critical section of its
         // programs.
-        Bias { chance: 50, store_delay: 60, load_delay: 30 }
+        RelaxerOptions { chance: 50, store_delay: 60, load_delay: 30 }
     }
 }
 
 /// The parameters of Orion's algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Exact {
+pub struct OrionOptions {
     /// How many stores fit a buffer before the oldest must leave; `None`: any number.
     pub buffer: Option<u32>,
     /// How many steps a thread waits for its turn before the algorithm starts over.
@@ -126,15 +170,45 @@ pub struct Exact {
     pub all: bool,
 }
 
-impl Default for Exact {
-    fn default() -> Exact {
-        Exact { buffer: Some(64), patience: 200, all: false }
+impl Default for OrionOptions {
+    fn default() -> OrionOptions {
+        OrionOptions { buffer: Some(64), patience: 200, all: false }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Store buffering: in each thread a store, then a load.
+    fn store_buffering() -> (Cycle, impl Fn(u32) -> CyclePoint) {
+        let pair = |first, second| Segment { first, second: Some(second) };
+        let point = |n: u32| CyclePoint { labels: vec![10 + n], reads: n % 2 == 1, writes: n % 2 == 0 };
+        (Cycle { segments: vec![pair(0, 1), pair(2, 3)] }, point)
+    }
+
+    #[test]
+    fn stores_come_late_and_loads_early() {
+        let (cycle, point) = store_buffering();
+        let points = Points::of(&cycle, |n| point(n).labels);
+        assert_eq!(points, Points { late: vec![10, 12], early: vec![11, 13] });
+    }
+
+    #[test]
+    fn which_stores_may_be_passed_depends_on_the_model() {
+        let (cycle, point) = store_buffering();
+        let stops = Stop::of(&cycle, Model::Tso, &point);
+        let expected = [(10, true, false), (11, false, true), (12, true, false), (13, false, true)];
+        let found: Vec<_> = stops.iter().map(|stop| (stop.labels[0], stop.passable, stop.last)).collect();
+        assert_eq!(found, expected);
+        // Two stores in each thread: pso reorders them, tso does not.
+        let stores = |n: u32| CyclePoint { reads: false, writes: true, ..point(n) };
+        assert!(Stop::of(&cycle, Model::Tso, stores).iter().all(|stop| !stop.passable));
+        assert_eq!(Stop::of(&cycle, Model::Pso, stores).iter().filter(|stop| stop.passable).count(), 2);
+        // A thread with one access only goes on to the next thread at once.
+        let single = Cycle { segments: vec![Segment { first: 0, second: None }] };
+        assert_eq!(Stop::of(&single, Model::Pso, &point), [Stop { labels: vec![10], passable: false, last: true }]);
+    }
 
     #[test]
     fn rotations_are_one_cycle() {

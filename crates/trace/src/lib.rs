@@ -8,13 +8,15 @@
 //!   of operation, so that a release load cannot be written;
 //! - [`Op`], [`Access`], [`Sync`](op::Sync): what a program thread asks for next;
 //! - [`Event`], [`Trace`]: what happened;
-//! - [`Model`], [`Plan`], [`Sampling`]: what to do; [`Coverage`]: what has been seen;
+//! - [`Plan`]: one execution, to be: a [`Model`], a [`StrategySpec`]; [`CampaignSpec`]: many of them; [`Coverage`]: what
+//!   has been seen;
 //! - [`Finding`]: what was found;
-//! - [`Cycle`], [`Course`], [`Method`]: violations of sequential consistency that are hunted.
+//! - [`Cycle`], [`Schedule`]: violations of sequential consistency that are hunted.
 //!
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
 
+mod campaign;
 mod clock;
 mod coverage;
 mod event;
@@ -27,18 +29,21 @@ pub mod op;
 mod order;
 mod plan;
 mod sampling;
+mod strategy;
 mod value;
 
+pub use campaign::{CampaignSpec, Task, Trials};
 pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
 pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
-pub use hunt::{Bias, Course, CourseStep, Cycle, Exact, Method, Segment};
+pub use hunt::{Cycle, CyclePoint, OrionOptions, Points, RelaxerOptions, Schedule, ScheduleStep, Segment, Stop};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};
 pub use op::{Access, Guard, Op, Reply, Update};
 pub use order::{FenceOrder, LoadOrder, RmwOrder, StoreOrder};
-pub use plan::{GraphStep, Limits, Model, ParseModelError, Plan, StrategySpec};
+pub use plan::{Limits, Model, ParseModelError, Plan};
 pub use sampling::{Pair, Sampling, Scheduler, execution_seed, scramble};
+pub use strategy::{GraphStep, StrategySpec};
 pub use value::Value;

@@ -1,6 +1,6 @@
-//! What to do: a model, a strategy, limits. Plain values that can be written down and sent elsewhere.
+//! One execution, to be: a model, a strategy, limits. Plain values that can be written down and sent elsewhere.
 
-use crate::{Sampling, execution_seed};
+use crate::{Sampling, StrategySpec, execution_seed};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -78,59 +78,6 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { max_steps: 1_000_000 }
     }
-}
-
-/// Who answers the choices of an execution.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "strategy", rename_all = "snake_case")]
-pub enum StrategySpec {
-    /// Answers at random.
-    Random {
-        /// The seed of this one execution.
-        seed: u64,
-        /// How they are drawn.
-        #[serde(default)]
-        sampling: Sampling,
-    },
-    /// These answers, one after the other; 0 when they have run out.
-    Follow {
-        /// The answers.
-        choices: Vec<u32>,
-    },
-    /// Not the machine of a model but its axioms: the execution graph that these steps describe.
-    Graph {
-        /// The steps in an order in which every thread can take them.
-        steps: Vec<GraphStep>,
-        /// Of a native program: memory whose plain accesses are among the steps, as addresses of eight bytes each and
-        /// which of these.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        shared: Vec<(u64, u8)>,
-    },
-}
-
-/// One step of an execution graph. Events are numbered from 1 in the order of the steps; 0 is the initial write. An
-/// RMW is two steps, its read and its write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct GraphStep {
-    /// Who takes it.
-    pub thread: u32,
-    /// Which event a read reads from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads: Option<u32>,
-    /// Which of several results a read has (a weak compare-exchange that fails for no reason: 1).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub variant: u32,
-    /// A write's place in the coherence order of its location, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<u32>,
-    /// No event, and only at the end of the list: the thread ends the process here (true), or could have and does not
-    /// come to that (false).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<bool>,
-}
-
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// One execution, as a value.

@@ -1,43 +1,70 @@
 //! How the choices of an execution are drawn at random.
 
+use crate::{Coverage, StrategySpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who goes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scheduler {
+/// The schedulers, each with its name, what it was called before, and a few words for the command line. There is no
+/// other list of them.
+macro_rules! schedulers {
+    ($($(#[$attribute:meta])* $variant:ident = $name:literal $(formerly $former:literal)?, $summary:literal;)*) => {
+        /// Who goes next.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        pub enum Scheduler {
+            $($(#[$attribute])* #[serde(rename = $name $(, alias = $former)?)] $variant,)*
+        }
+
+        impl Scheduler {
+            /// All of them, the default first.
+            pub const ALL: [Scheduler; [$($name),*].len()] = [$(Scheduler::$variant),*];
+
+            /// The name on the command line and in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Scheduler::$variant => $name,)*
+                }
+            }
+
+            /// What it was called in earlier versions, and may still be called.
+            pub fn former_name(self) -> Option<&'static str> {
+                match self {
+                    $(Scheduler::$variant => [$($former)?].first().copied(),)*
+                }
+            }
+
+            /// A few words on it.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Scheduler::$variant => $summary,)*
+                }
+            }
+        }
+    };
+}
+
+schedulers! {
     /// The others in turns: the number of the execution decides which.
     #[default]
-    Mix,
+    Mix = "mix", "the others in turns";
     /// Everybody equally likely, at every step (C11Tester's).
-    Random,
+    Random = "random", "everybody equally likely";
     /// Threads have priorities, which change at a few points (Burckhardt and others: A Randomized Scheduler with
     /// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
-    Pct,
+    Pct = "pct", "threads with priorities that change at a few points";
     /// Operations have priorities, and draw new ones when they meet a conflicting one (Yuan, Yang, Gu: Partial Order
     /// Aware Concurrency Sampling, CAV 2018).
-    Pos,
+    Pos = "pos", "operations with priorities";
     /// Threads wait for each other before operations that conflict (after Sen: Race Directed Random Testing of
     /// Concurrent Programs, PLDI 2008).
-    Meet,
+    Rendezvous = "rendezvous" formerly "meet", "threads wait for each other before operations that conflict";
 }
 
 impl Scheduler {
-    /// All of them, the default first.
-    pub const ALL: [Scheduler; 5] =
-        [Scheduler::Mix, Scheduler::Random, Scheduler::Pct, Scheduler::Pos, Scheduler::Meet];
-
-    /// The name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheduler::Mix => "mix",
-            Scheduler::Random => "random",
-            Scheduler::Pct => "pct",
-            Scheduler::Pos => "pos",
-            Scheduler::Meet => "meet",
-        }
+    /// All of them with a few words on each, as one line.
+    pub fn summaries() -> String {
+        let list: Vec<String> = Scheduler::ALL.iter().map(|s| format!("{} ({})", s.name(), s.summary())).collect();
+        list.join(", ")
     }
 }
 
@@ -50,8 +77,12 @@ impl fmt::Display for Scheduler {
 impl FromStr for Scheduler {
     type Err = String;
     fn from_str(name: &str) -> Result<Scheduler, String> {
-        let known = Scheduler::ALL.into_iter().find(|s| s.name() == name);
-        known.ok_or_else(|| format!("unknown strategy '{name}': expected mix, random, pct, pos or meet"))
+        let known = Scheduler::ALL.into_iter().find(|s| s.name() == name || s.former_name() == Some(name));
+        known.ok_or_else(|| {
+            let names: Vec<&str> = Scheduler::ALL.iter().map(|s| s.name()).collect();
+            let (last, others) = names.split_last().expect("there are some");
+            format!("unknown strategy '{name}': expected {} or {last}", others.join(", "))
+        })
     }
 }
 
@@ -103,12 +134,25 @@ impl Sampling {
 
     /// For the execution of this number: what is mixed is decided.
     pub fn of_execution(mut self, execution: u64) -> Sampling {
-        use Scheduler::{Meet, Pct, Pos, Random};
-        const TURNS: [Scheduler; 8] = [Meet, Pct, Pos, Random, Meet, Pct, Meet, Pos];
+        use Scheduler::{Pct, Pos, Random, Rendezvous};
+        const TURNS: [Scheduler; 8] = [Rendezvous, Pct, Pos, Random, Rendezvous, Pct, Rendezvous, Pos];
         if self.scheduler == Scheduler::Mix {
             self.scheduler = TURNS[(execution % TURNS.len() as u64) as usize];
         }
         self
+    }
+
+    /// The strategy of the execution of this number in a campaign with this seed: what it shall be like follows from
+    /// its number and from what `coverage` has seen in its block.
+    pub fn strategy(&self, campaign: u64, execution: u64, coverage: &Coverage) -> StrategySpec {
+        coverage.begin(execution);
+        let mut sampling = self.of_execution(execution);
+        sampling.length = coverage.length();
+        // The others are left to chance alone, so that a goal that cannot be reached costs little.
+        if execution % 3 == 2 {
+            sampling.goal = coverage.wanted();
+        }
+        StrategySpec::Random { seed: execution_seed(campaign, execution), sampling }
     }
 }
 
@@ -149,8 +193,19 @@ mod tests {
     fn names_are_read_back() {
         for scheduler in Scheduler::ALL {
             assert_eq!(scheduler.name().parse(), Ok(scheduler));
+            let json = format!("\"{scheduler}\"");
+            assert_eq!(serde_json::to_string(&scheduler).expect("a name is JSON"), json);
+            assert!(Scheduler::summaries().contains(scheduler.name()));
         }
-        assert!("chess".parse::<Scheduler>().is_err());
+        let unknown = "chess".parse::<Scheduler>().expect_err("there is none of this name");
+        assert_eq!(unknown, "unknown strategy 'chess': expected mix, random, pct, pos or rendezvous");
+    }
+
+    #[test]
+    fn a_former_name_still_stands_for_its_scheduler() {
+        // Scripts and replay files of earlier versions have it.
+        assert_eq!("meet".parse(), Ok(Scheduler::Rendezvous));
+        assert_eq!(serde_json::from_str::<Scheduler>("\"meet\"").expect("a name"), Scheduler::Rendezvous);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::args::{Spec, duration, positive};
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_session::{HuntMethods, HuntRequest, hunt};
-use fencepost_trace::{Bias, Exact, Model};
+use fencepost_trace::{Model, OrionOptions, RelaxerOptions};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -46,19 +46,19 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = positive)]
     buffer: Option<u64>,
     /// Relaxer's P: how likely it is, in percent, that an access of the cycle is delayed
-    #[arg(long, value_name = "PERCENT", default_value_t = Bias::default().chance, help_heading = "Methods")]
+    #[arg(long, value_name = "PERCENT", default_value_t = RelaxerOptions::default().chance, help_heading = "Methods")]
     chance: u32,
     /// Relaxer's delayS: for how many steps a store is delayed
-    #[arg(long, value_name = "STEPS", default_value_t = Bias::default().store_delay, help_heading = "Methods")]
+    #[arg(long, value_name = "STEPS", default_value_t = RelaxerOptions::default().store_delay, help_heading = "Methods")]
     store_delay: u64,
     /// Relaxer's delayL: for how many steps a load is delayed; less than --store-delay
-    #[arg(long, value_name = "STEPS", default_value_t = Bias::default().load_delay, help_heading = "Methods")]
+    #[arg(long, value_name = "STEPS", default_value_t = RelaxerOptions::default().load_delay, help_heading = "Methods")]
     load_delay: u64,
     /// Orion: reorder every pair of the cycle that the model can, not one
     #[arg(long, help_heading = "Methods")]
     all_reorderings: bool,
     /// Orion: for how many steps a thread waits for its turn
-    #[arg(long, value_name = "STEPS", default_value_t = Exact::default().patience, help_heading = "Methods")]
+    #[arg(long, value_name = "STEPS", default_value_t = OrionOptions::default().patience, help_heading = "Methods")]
     patience: u64,
     /// Hold what the program observes (fencepost.h) against a specification: atomic (a violation is harmful too if
     /// its outcome is none that the program has when each operation takes effect at once)
@@ -129,12 +129,12 @@ impl Args {
         let has = |method| self.method == Method::Both || self.method == method;
         HuntMethods {
             solve: has(Method::Solve),
-            relaxer: has(Method::Relaxer).then_some(Bias {
+            relaxer: has(Method::Relaxer).then_some(RelaxerOptions {
                 chance: self.chance,
                 store_delay: self.store_delay,
                 load_delay: self.load_delay,
             }),
-            orion: has(Method::Orion).then_some(Exact {
+            orion: has(Method::Orion).then_some(OrionOptions {
                 buffer: Some(self.buffer.map_or(HuntMethods::ORION_BUFFER, |n| n as u32)),
                 patience: self.patience,
                 all: self.all_reorderings,

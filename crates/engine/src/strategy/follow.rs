@@ -6,22 +6,22 @@ use fencepost_trace::ThreadId;
 
 /// Gives recorded answers, one after the other, and 0 when they have run out.
 #[derive(Clone, Debug)]
-pub struct Follow<'a> {
-    choices: std::slice::Iter<'a, u32>,
+pub struct Follow {
+    choices: std::vec::IntoIter<u32>,
 }
 
-impl<'a> Follow<'a> {
+impl Follow {
     /// Follows `choices`.
-    pub fn new(choices: &'a [u32]) -> Self {
-        Follow { choices: choices.iter() }
+    pub fn new(choices: impl Into<Vec<u32>>) -> Self {
+        Follow { choices: choices.into().into_iter() }
     }
 
     fn next(&mut self) -> u32 {
-        self.choices.next().copied().unwrap_or(0)
+        self.choices.next().unwrap_or(0)
     }
 }
 
-impl Strategy for Follow<'_> {
+impl Strategy for Follow {
     fn actor(&mut self, actors: &[Actor], _: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         Some(if actors.len() == 1 { 0 } else { self.next() as usize })
     }

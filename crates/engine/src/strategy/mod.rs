@@ -1,18 +1,22 @@
 //! Who answers the choices of an execution.
 
-mod biased;
-mod course;
-mod exact;
 mod follow;
+mod orion;
+mod per_thread;
+mod planned;
 mod random;
-mod sampler;
+mod relaxer;
+mod sampling;
+mod schedule;
+mod waiting;
 
-pub use biased::{Biased, Points};
-pub use course::OnCourse;
-pub use exact::{InOrder, Stop};
 pub use follow::Follow;
+pub use orion::Orion;
+pub use planned::Planned;
 pub use random::Random;
-pub use sampler::Sampler;
+pub use relaxer::Relaxer;
+pub use sampling::Sampler;
+pub use schedule::OnSchedule;
 
 use fencepost_memory::{Commit, Source};
 use fencepost_trace::{Access, EventId, Location, ThreadId};
@@ -94,10 +98,42 @@ pub trait Strategy {
     /// `thread` reads, at `label`, from a store of which `origin` tells whose it is and where. Every read is told,
     /// whether there was a choice or not.
     #[inline]
-    fn has_read(&mut self, thread: ThreadId, label: u32, origin: impl FnOnce() -> (ThreadId, u32)) {
+    fn has_read(&mut self, thread: ThreadId, label: u32, origin: &dyn Fn() -> (ThreadId, u32)) {
         let _ = (thread, label, origin);
     }
 
     /// Which of several results an operation of `thread` has: the waiter that is woken.
     fn variant(&mut self, thread: ThreadId, ways: u32) -> u32;
+}
+
+/// Any strategy, where speed does not count.
+impl<S: Strategy + ?Sized> Strategy for Box<S> {
+    fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        (**self).actor(actors, pending)
+    }
+    fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        (**self).actor_or_time(actors, pending)
+    }
+    fn source(&mut self, thread: ThreadId, sources: &[Source]) -> usize {
+        (**self).source(thread, sources)
+    }
+    fn wants_newest(&self) -> bool {
+        (**self).wants_newest()
+    }
+    fn source_of(
+        &mut self,
+        thread: ThreadId,
+        access: &Access,
+        label: u32,
+        sources: &[Source],
+        origin: &dyn Fn(EventId) -> (ThreadId, u32),
+    ) -> usize {
+        (**self).source_of(thread, access, label, sources, origin)
+    }
+    fn has_read(&mut self, thread: ThreadId, label: u32, origin: &dyn Fn() -> (ThreadId, u32)) {
+        (**self).has_read(thread, label, origin);
+    }
+    fn variant(&mut self, thread: ThreadId, ways: u32) -> u32 {
+        (**self).variant(thread, ways)
+    }
 }

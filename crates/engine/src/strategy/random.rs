@@ -24,6 +24,12 @@ impl Random {
         bits
     }
 
+    /// True in so many of 100 cases. Nothing is drawn where that is never.
+    #[inline]
+    pub fn chance(&mut self, percent: u32) -> bool {
+        percent > 0 && self.below(100) < percent as usize
+    }
+
     /// A number below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         // The high half of the product: the bias is below bound / 2^64.

@@ -54,7 +54,7 @@
 mod cell;
 mod mo;
 
-use crate::{Commit, Machine, Read, Source, Step};
+use crate::{Commit, Machine, MachineOptions, Read, Source, Step};
 use cell::MixedCell;
 use fencepost_trace::{
     Coherence, EventId, FenceOrder, LoadOrder, Location, Model, Part, RmwOrder, StoreOrder, ThreadId, Value,
@@ -665,6 +665,11 @@ impl C11 {
 
 impl Machine for C11 {
     const MODEL: Model = Model::C11;
+
+    fn with_options(options: &MachineOptions) -> C11 {
+        let machine = if options.prune { C11::pruned(C11::FEW) } else { C11::default() };
+        machine.with_window(options.window)
+    }
 
     fn reset(&mut self) {
         self.used_threads = 0;

@@ -11,7 +11,7 @@
 //! - no store comes between a load and the store that it reads, and each location is coherent.
 //!
 //! The unknowns are few, because the execution that was seen answers nearly all of them: its answers are tried first.
-//! A solution is a partial order; its linearisation that stays closest to what was seen is the [`Course`].
+//! A solution is a partial order; its linearisation that stays closest to what was seen is the [`Schedule`].
 
 mod history;
 mod partial;
@@ -21,7 +21,7 @@ pub use history::Places;
 
 use crate::critical::{Instance, Node};
 use crate::profile::{Item, Profile};
-use fencepost_trace::{Course, Location, Model, Value};
+use fencepost_trace::{Location, Model, Schedule, Value};
 use history::{Found, Histories, Part};
 use question::Question;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,15 +54,15 @@ pub struct Solver<'a> {
 /// A step, as thread and position.
 type Position = (u32, u32);
 
-/// Courses that were found.
+/// Schedules that were found.
 #[derive(Default)]
 struct Answers {
-    courses: Vec<Answer>,
+    schedules: Vec<Answer>,
     work: u64,
 }
 
 struct Answer {
-    course: Course,
+    schedule: Schedule,
     /// What the last loads of the cycle read in it.
     reads: Vec<Option<Value>>,
     /// Was an execution seen in which every conflict of the cycle went its way?
@@ -72,13 +72,13 @@ struct Answer {
 impl Answers {
     /// How many of them differ in what the last loads read.
     fn different(&self) -> usize {
-        self.courses.iter().map(|answer| &answer.reads).collect::<FxHashSet<_>>().len()
+        self.schedules.iter().map(|answer| &answer.reads).collect::<FxHashSet<_>>().len()
     }
 }
 
-/// How many operations of a thread a course lets pass its own stores.
-fn reorderings(course: &Course) -> usize {
-    let steps = &course.steps;
+/// How many operations of a thread a schedule lets pass its own stores.
+fn reorderings(schedule: &Schedule) -> usize {
+    let steps = &schedule.steps;
     let passes =
         |k: usize| steps[..k].iter().filter(|s| s.thread == steps[k].thread && s.index > steps[k].index).count();
     (0..steps.len()).filter(|k| steps[*k].commit).map(passes).sum()
@@ -108,10 +108,10 @@ impl<'a> Solver<'a> {
         Solver { profiles, histories: Histories::new(profiles, known, model), fresh: known, initial }
     }
 
-    /// Courses, all different, that make one of these instances of a cycle come true; at most `most`. If `mixed`,
+    /// Schedules, all different, that make one of these instances of a cycle come true; at most `most`. If `mixed`,
     /// what threads do may be put together from several executions. `places` is remembered from one cycle to the
     /// next.
-    pub fn courses(&self, instances: &[Instance], most: usize, mixed: bool, places: &mut Places) -> Vec<Course> {
+    pub fn schedules(&self, instances: &[Instance], most: usize, mixed: bool, places: &mut Places) -> Vec<Schedule> {
         let mut answers = Answers::default();
         let find = |instance: &Instance, places: &mut Places| -> Vec<Rc<Found>> {
             instance.iter().map(|segment| self.histories.find(segment, places)).collect()
@@ -120,19 +120,19 @@ impl<'a> Solver<'a> {
         let mut choices = Vec::new();
         instances.iter().zip(&found).for_each(|(instance, found)| self.choices(instance, found, &mut choices));
         self.ask(choices, most, &mut answers);
-        if mixed && answers.courses.is_empty() {
+        if mixed && answers.schedules.is_empty() {
             let mut choices = Vec::new();
             found.iter().for_each(|found| mixed_choices(found, &mut choices));
             self.ask(choices, most, &mut answers);
         }
         // What was seen works. The less is reordered, the less can go wrong on the way. Those first whose last loads
         // read something that no earlier one's do.
-        answers.courses.sort_by_cached_key(|answer| (!answer.seen, reorderings(&answer.course)));
+        answers.schedules.sort_by_cached_key(|answer| (!answer.seen, reorderings(&answer.schedule)));
         let mut met = FxHashSet::default();
-        let (mut courses, others): (Vec<_>, Vec<_>) =
-            answers.courses.into_iter().partition(|answer| met.insert(answer.reads.clone()));
-        courses.extend(others);
-        courses.into_iter().take(most).map(|answer| answer.course).collect()
+        let (mut schedules, others): (Vec<_>, Vec<_>) =
+            answers.schedules.into_iter().partition(|answer| met.insert(answer.reads.clone()));
+        schedules.extend(others);
+        schedules.into_iter().take(most).map(|answer| answer.schedule).collect()
     }
 
     /// Asks until there are enough answers, or too many questions.
@@ -140,7 +140,7 @@ impl<'a> Solver<'a> {
         choices.sort();
         let mut asked = FxHashSet::default();
         for (wrong, _, choice) in choices {
-            let enough = answers.different() >= most || answers.courses.len() >= 4 * most;
+            let enough = answers.different() >= most || answers.schedules.len() >= 4 * most;
             if enough || asked.len() == QUESTIONS || answers.work > MOST_WORK {
                 break;
             }
@@ -231,10 +231,10 @@ impl<'a> Solver<'a> {
                 continue;
             }
             if question.answer() {
-                let course = question.course(&lanes);
+                let schedule = question.schedule(&lanes);
                 values.insert(reads.clone());
-                if answers.courses.iter().all(|known| known.course != course) {
-                    answers.courses.push(Answer { course, reads, seen });
+                if answers.schedules.iter().all(|known| known.schedule != schedule) {
+                    answers.schedules.push(Answer { schedule, reads, seen });
                 }
             }
             question.start_over();

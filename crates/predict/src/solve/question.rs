@@ -4,7 +4,7 @@ use super::history::LONGEST;
 use super::partial::Order;
 use super::{Choice, Lane, Solver};
 use crate::profile::Item;
-use fencepost_trace::{Course, CourseStep, Location, Value};
+use fencepost_trace::{Location, Schedule, ScheduleStep, Value};
 use rustc_hash::FxHashMap;
 
 /// After so many dead ends a question is given up.
@@ -357,13 +357,13 @@ impl<'a> Question<'a> {
     }
 
     /// The order as steps of threads and buffers, as close as possible to what was seen.
-    pub fn course(&self, lanes: &[Lane]) -> Course {
+    pub fn schedule(&self, lanes: &[Lane]) -> Schedule {
         let n = self.steps.len();
         let mut waits: Vec<usize> = (0..n).map(|b| (0..n).filter(|a| self.order.has(*a, b)).count()).collect();
         let mut done = vec![false; n];
-        let mut course = Course { expected: vec![Vec::new(); lanes.len()], steps: Vec::new() };
+        let mut schedule = Schedule { expected: vec![Vec::new(); lanes.len()], steps: Vec::new() };
         for (item, thread, _) in &self.steps {
-            course.expected[*thread as usize].push(item.spot);
+            schedule.expected[*thread as usize].push(item.spot);
         }
         // What each location holds, as a list of what was written to it.
         let mut written: FxHashMap<Location, Vec<usize>> = FxHashMap::default();
@@ -373,17 +373,17 @@ impl<'a> Question<'a> {
             for (later, waits) in waits.iter_mut().enumerate() {
                 *waits -= usize::from(self.order.has(next, later));
             }
-            self.emit(next, &mut emitted, &mut written, &mut course);
+            self.emit(next, &mut emitted, &mut written, &mut schedule);
             // Loads that are performed early are made late, and read what they would have read.
             loop {
                 let held = (0..n).find(|s| done[*s] && !emitted[*s] && !self.waits_for_earlier(*s, &emitted));
                 match held {
-                    Some(s) => self.emit(s, &mut emitted, &mut written, &mut course),
+                    Some(s) => self.emit(s, &mut emitted, &mut written, &mut schedule),
                     None => break,
                 }
             }
         }
-        course
+        schedule
     }
 
     /// Does the thread have to make another load first?
@@ -394,7 +394,13 @@ impl<'a> Question<'a> {
         before.into_iter().any(|e| !emitted[e] && self.steps[e].0.kind.reads)
     }
 
-    fn emit(&self, s: usize, emitted: &mut [bool], written: &mut FxHashMap<Location, Vec<usize>>, course: &mut Course) {
+    fn emit(
+        &self,
+        s: usize,
+        emitted: &mut [bool],
+        written: &mut FxHashMap<Location, Vec<usize>>,
+        schedule: &mut Schedule,
+    ) {
         if self.steps[s].0.kind.reads && self.waits_for_earlier(s, emitted) {
             return;
         }
@@ -416,6 +422,6 @@ impl<'a> Question<'a> {
         if item.kind.writes {
             written.entry(item.at).or_default().push(s);
         }
-        course.steps.push(CourseStep { thread, index, commit, back: back as u32 });
+        schedule.steps.push(ScheduleStep { thread, index, commit, back: back as u32 });
     }
 }

@@ -5,7 +5,7 @@ use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use fencepost_predict::Profile;
 use fencepost_predict::solve::{Places, Solver};
-use fencepost_trace::Course;
+use fencepost_trace::Schedule;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub struct Lessons {
     /// What threads did in them.
     met: FxHashSet<u64>,
     /// For each cycle the schedules that have not been followed.
-    pub spare: Vec<Vec<Course>>,
+    pub spare: Vec<Vec<Schedule>>,
 }
 
 /// Can a schedule be made from it?
@@ -62,15 +62,15 @@ impl Lessons {
         }
     }
 
-    /// Courses for these cycles that what was added since the last time gives.
-    pub fn solve(&mut self, cycles: &[&Candidate], mixed: bool, options: &Options) -> Vec<Vec<Course>> {
+    /// Schedules for these cycles that what was added since the last time gives.
+    pub fn solve(&mut self, cycles: &[&Candidate], mixed: bool, options: &Options) -> Vec<Vec<Schedule>> {
         let known = std::mem::replace(&mut self.known, self.profiles.len());
         if known == self.profiles.len() {
             return vec![Vec::new(); cycles.len()];
         }
         let solver = Solver::new(&self.profiles, known, options.model);
         let next = AtomicUsize::new(0);
-        let mut schedules: Vec<(usize, Vec<Course>)> = std::thread::scope(|scope| {
+        let mut schedules: Vec<(usize, Vec<Schedule>)> = std::thread::scope(|scope| {
             let work = || {
                 let (mut done, mut places) = (Vec::new(), Places::default());
                 while let Some((i, candidate)) = {
@@ -80,7 +80,7 @@ impl Lessons {
                     // Without time there is nobody to follow them.
                     let schedules = match is_late(options.deadline) {
                         true => Vec::new(),
-                        false => solver.courses(&candidate.instances, SCHEDULES, mixed, &mut places),
+                        false => solver.schedules(&candidate.instances, SCHEDULES, mixed, &mut places),
                     };
                     done.push((i, schedules));
                 }

@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::limits::litmus_limits;
 use crate::litmus::LitmusCase;
 use crate::recording::Recording;
-use fencepost_engine::{Biased, Follow, InOrder, OnCourse, Points, Random, Stop, Strategy, Threads};
+use fencepost_engine::{Planned, Threads};
 use fencepost_litmus::LitmusProgram;
-use fencepost_memory::{Pslo, Pso, Sc, Tso};
+use fencepost_memory::{MachineOptions, with_machine};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_report::Describe;
-use fencepost_trace::{Cycle, EventKind, Limits, Method, Model, Outcome, Plan, StrategySpec, execution_seed};
+use fencepost_trace::{CyclePoint, EventKind, Limits, Model, Outcome, Plan, StrategySpec, execution_seed};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -55,14 +55,11 @@ impl<'a> LitmusSubject<'a> {
         litmus_limits(self.options.max_steps)
     }
 
-    fn execute(&mut self, model: Model, strategy: &mut impl Strategy, fences: &[Extra]) -> Ran {
-        let (limits, buffer, program) = (self.limits(), self.options.buffer, &mut self.program);
-        match model {
-            Model::Tso => execute_on(Tso::with_buffer(buffer), program, limits, strategy, fences),
-            Model::Pso => execute_on(Pso::with_buffer(buffer), program, limits, strategy, fences),
-            Model::Pslo => execute_on(Pslo::default(), program, limits, strategy, fences),
-            Model::Sc | Model::C11 => execute_on(Sc::default(), program, limits, strategy, fences),
-        }
+    fn execute(&mut self, model: Model, strategy: StrategySpec, fences: &[Extra]) -> Ran {
+        let (limits, program) = (self.limits(), &mut self.program);
+        let mut strategy = Planned::new(model, strategy, None).expect("internal error: a hunt follows no graph");
+        let options = MachineOptions::with_buffer(self.options.buffer);
+        with_machine!(model, &options, machine => execute_on(machine, program, limits, &mut strategy, fences))
     }
 
     /// For each event its program point and its label.
@@ -93,39 +90,6 @@ impl<'a> LitmusSubject<'a> {
     fn extra(&self, fences: &Fences) -> Vec<Extra> {
         fences.iter().map(|(place, order)| (self.labels[place.point as usize], place.before, *order)).collect()
     }
-
-    fn stops(&self, cycle: &Cycle) -> Vec<Stop> {
-        let mut stops = Vec::new();
-        for segment in &cycle.segments {
-            let (first, last) = (&self.points[segment.first as usize], &self.points[segment.last() as usize]);
-            let late = segment.second.is_some() && first.writes && !first.reads;
-            let passable = late && (self.options.model != Model::Tso || !last.writes);
-            let at = |point: u32| vec![self.labels[point as usize]];
-            stops.push(Stop { labels: at(segment.first), passable, last: segment.second.is_none() });
-            stops.extend(segment.second.map(|second| Stop { labels: at(second), passable: false, last: true }));
-        }
-        stops
-    }
-
-    fn trial(&mut self, attempt: &Attempt, seed: u64, fences: &[Extra]) -> Ran {
-        let model = self.options.model;
-        match &attempt.method {
-            Method::Course(course) => self.execute(model, &mut OnCourse::new(course, seed), fences),
-            Method::Biased(bias) => {
-                let pairs = || attempt.cycle.segments.iter().filter(|segment| segment.second.is_some());
-                let points = Points {
-                    late: pairs().map(|segment| self.labels[segment.first as usize]).collect(),
-                    early: pairs().map(|segment| self.labels[segment.last() as usize]).collect(),
-                };
-                self.execute(model, &mut Biased::new(&points, *bias, model, seed), fences)
-            }
-            Method::Exact(exact) => {
-                let stops = self.stops(&attempt.cycle);
-                self.execute(model, &mut InOrder::new(&stops, *exact, seed), fences)
-            }
-            Method::Follow { choices } => self.execute(model, &mut Follow::new(choices), fences),
-        }
-    }
 }
 
 impl Subject for LitmusSubject<'_> {
@@ -133,7 +97,8 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut seen = Seen::default();
         for execution in 0..self.options.executions.max(STATES) {
-            let ran = self.execute(Model::Sc, &mut Random::new(execution_seed(self.options.seed, execution)), &extra);
+            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let ran = self.execute(Model::Sc, strategy, &extra);
             seen.executions += 1;
             seen.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             if execution < self.options.executions {
@@ -149,8 +114,8 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut sampled = Sampled { executions: SAMPLES, ..Sampled::default() };
         for execution in 0..SAMPLES {
-            let mut random = Random::new(execution_seed(self.options.seed, execution));
-            let ran = self.execute(self.options.model, &mut random, &extra);
+            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let ran = self.execute(self.options.model, strategy, &extra);
             sampled.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             let names = self.names(&ran);
             sampled.profiles.push(Profile::new(&ran.trace, |event| names[event.id.index() - 1]));
@@ -170,7 +135,8 @@ impl Subject for LitmusSubject<'_> {
         for (i, attempt) in attempts.iter().enumerate() {
             for trial in 0..trials {
                 let execution = i as u64 * trials + trial;
-                let ran = self.trial(attempt, execution_seed(self.options.seed ^ round, execution), &extra);
+                let seed = execution_seed(self.options.seed ^ round, execution);
+                let ran = self.execute(self.options.model, attempt.strategy.clone().with_seed(seed), &extra);
                 blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
                 let names = self.names(&ran);
                 if confirm(&ran.trace, &attempt.cycle, |event| names[event.id.index() - 1].0).is_none() {
@@ -196,11 +162,17 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut again = Vec::new();
         for exposure in exposures {
-            let ran = self.execute(self.options.model, &mut Follow::new(&exposure.choices), &extra);
+            let strategy = StrategySpec::Follow { choices: exposure.choices.clone() };
+            let ran = self.execute(self.options.model, strategy, &extra);
             let names = self.names(&ran);
             again.push(Some(Again { trace: ran.trace, names }));
         }
         Ok(again)
+    }
+
+    fn point(&self, point: u32) -> CyclePoint {
+        let ProgramPoint { reads, writes, .. } = self.points[point as usize];
+        CyclePoint { labels: vec![self.labels[point as usize]], reads, writes }
     }
 
     fn points(&self) -> &[ProgramPoint] {

@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::event::Log;
 use crate::native::{Program, Symbolizer, blocked, campaign, finding, restarted, specify};
 use crate::recording::Recording;
-use fencepost_mailbox::{Answers, Fence, Frame, Hunt, Observations, Record, Restart, Task, output_fingerprint};
+use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
 use fencepost_trace::{
-    Cycle, Failure, FindingKind, Limits, Method, Model, Outcome, Plan, Sampling, Scheduler, Segment, StrategySpec,
-    ThreadId, Trace, execution_seed,
+    CampaignSpec, Cycle, CyclePoint, Failure, FindingKind, Limits, Model, Outcome, Plan, Sampling, Scheduler, Segment,
+    StrategySpec, Task, ThreadId, Trace, Trials, execution_seed,
 };
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -43,16 +43,6 @@ pub struct NativeSubject<'a> {
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
-}
-
-/// Trials that are asked of the runtime together.
-struct Trials {
-    tasks: Vec<Task>,
-    /// How many of each.
-    each: u64,
-    seed: u64,
-    /// Are their traces wanted?
-    traced: bool,
 }
 
 impl<'a> NativeSubject<'a> {
@@ -116,20 +106,19 @@ impl<'a> NativeSubject<'a> {
         Profile::new(trace, |event| names[event.id.index() - 1])
     }
 
-    fn follow(&self, trials: Trials, fences: &Fences) -> Result<Results, Error> {
+    /// Makes trials together; are their traces wanted?
+    fn follow(&self, trials: Trials, traced: bool, fences: &Fences) -> Result<Results, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
-        if trials.traced {
+        if traced {
             // What has been found is to be verified, and that has a little time in any case.
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
         }
         campaign.request.count = trials.tasks.len() as u64 * trials.each;
-        campaign.request.keep_traces = trials.traced;
-        campaign.request.answers = Answers::Hunt(Hunt {
-            seed: trials.seed,
-            trials: trials.each,
+        campaign.request.keep_traces = traced;
+        campaign.request.campaign = CampaignSpec::Hunt(trials);
+        campaign.request.hunt = Some(Hunt {
             spots: self.points.sites.clone(),
             points: self.points.for_runtime(),
-            tasks: trials.tasks,
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
         });
@@ -140,8 +129,8 @@ impl<'a> NativeSubject<'a> {
 impl Subject for NativeSubject<'_> {
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {
         let mut campaign = self.campaign(Model::Sc, fences);
-        campaign.request.answers =
-            Answers::Random { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
+        campaign.request.campaign =
+            CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.count = self.options.executions;
         campaign.request.keep_traces = true;
         campaign.request.keep_outputs = true;
@@ -191,7 +180,7 @@ impl Subject for NativeSubject<'_> {
 
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
-        campaign.request.answers = Answers::Random { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
         campaign.request.count = SAMPLES;
         campaign.request.keep_traces = true;
         let mut results = self.run(&campaign)?;
@@ -213,7 +202,7 @@ impl Subject for NativeSubject<'_> {
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
             let seed = execution_seed(self.options.seed, round);
-            let results = self.follow(Trials { tasks, each: trials, seed, traced: false }, fences)?;
+            let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
             for record in results.exposed {
                 if let Record::Exposed { task, execution, harm, failures, choices } = record {
@@ -232,12 +221,12 @@ impl Subject for NativeSubject<'_> {
             .iter()
             .map(|exposure| Attempt {
                 cycle: Cycle { segments: vec![Segment { first: u32::MAX - 1, second: None }] },
-                method: Method::Follow { choices: exposure.choices.clone() },
+                strategy: StrategySpec::Follow { choices: exposure.choices.clone() },
             })
             .collect();
         let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
         for (first, tasks) in pieces(&attempts) {
-            let results = self.follow(Trials { tasks, each: 1, seed: self.options.seed, traced: true }, fences)?;
+            let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
             for record in results.traces {
                 if let Record::Trace { execution, mut trace, places } = record {
                     let names = self.names(&trace, &places);
@@ -249,6 +238,11 @@ impl Subject for NativeSubject<'_> {
             }
         }
         Ok(again)
+    }
+
+    fn point(&self, point: u32) -> CyclePoint {
+        let ProgramPoint { reads, writes, .. } = self.points.points[point as usize];
+        CyclePoint { labels: self.points.sites_of[point as usize].clone(), reads, writes }
     }
 
     fn points(&self) -> &[ProgramPoint] {
@@ -287,8 +281,8 @@ fn pieces(attempts: &[Attempt]) -> Vec<(usize, Vec<Task>)> {
     let mut pieces: Vec<(usize, Vec<Task>)> = Vec::new();
     let mut room = 0;
     for (i, attempt) in attempts.iter().enumerate() {
-        let task = Task { id: i as u32, cycle: attempt.cycle.clone(), method: attempt.method.clone() };
-        let size = serde_json::to_vec(&task).map_or(0, |text| text.len());
+        let task = Task { id: i as u32, cycle: attempt.cycle.clone(), strategy: attempt.strategy.clone() };
+        let size = weight(&task);
         if pieces.is_empty() || size > room {
             pieces.push((i, Vec::new()));
             room = LONGEST;
@@ -297,6 +291,21 @@ fn pieces(attempts: &[Attempt]) -> Vec<(usize, Vec<Task>)> {
         pieces.last_mut().expect("there is one").1.push(task);
     }
     pieces
+}
+
+/// How much of a request a task takes, about. The number is part of what a seed means, since seeds are counted by
+/// piece: it is the length of the task's description without what follows from the cycle.
+fn weight(task: &Task) -> usize {
+    let length = |text: serde_json::Result<Vec<u8>>| text.map_or(0, |text| text.len());
+    let own = match &task.strategy {
+        StrategySpec::Schedule { schedule, .. } => length(serde_json::to_vec(schedule)),
+        StrategySpec::Relaxer { options, .. } => length(serde_json::to_vec(options)),
+        StrategySpec::Orion { options, .. } => length(serde_json::to_vec(options)) - 1,
+        other => length(serde_json::to_vec(other)) - FOLLOW,
+    };
+    const FOLLOW: usize = r#""strategy":"follow","#.len();
+    const FRAME: usize = r#"{"id":,"cycle":,"method":"course",}"#.len() - 2;
+    length(serde_json::to_vec(&task.id)) + length(serde_json::to_vec(&task.cycle)) + own + FRAME
 }
 
 /// The end that a failure gave the execution, which the engine has not seen: as a replay has it.

@@ -5,10 +5,10 @@ use super::lessons::Lessons;
 use super::options::{Options, is_late};
 use super::search::Search;
 use super::subject::{Attempt, Exposure, Fences, Subject};
-use super::trials::SCHEDULE;
+use super::trials::{SOLVED, on_schedule};
 use crate::error::Error;
 use fencepost_predict::Profile;
-use fencepost_trace::{Course, Method};
+use fencepost_trace::{Schedule, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ impl<'a, S: Subject> Round<'a, S> {
         search: &mut Search,
         lessons: &mut Lessons,
         mixed: bool,
-        good: &mut [Vec<Course>],
+        good: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
         let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
         if open.is_empty() {
@@ -63,24 +63,24 @@ impl<'a, S: Subject> Round<'a, S> {
         &mut self,
         search: &mut Search,
         cycles: &[usize],
-        schedules: Vec<Vec<Course>>,
-        good: &mut [Vec<Course>],
-        spare: &mut [Vec<Course>],
+        schedules: Vec<Vec<Schedule>>,
+        good: &mut [Vec<Schedule>],
+        spare: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
         for k in 0..schedules.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut attempts: Vec<(usize, Method)> = Vec::new();
+            let mut attempts: Vec<(usize, StrategySpec)> = Vec::new();
             for (i, schedules) in cycles.iter().zip(&schedules) {
                 let Some(schedule) = schedules.get(k) else { continue };
                 let enough = good[*i].len() >= GOOD || k.saturating_sub(good[*i].len()) >= FAILED;
                 if enough || search.cycles[*i].trials >= self.options.trials {
                     spare[*i].push(schedule.clone());
                 } else {
-                    attempts.push((*i, Method::Course(schedule.clone())));
+                    attempts.push((*i, on_schedule(schedule.clone())));
                 }
             }
-            for attempt in self.run(search, &attempts, 1, SCHEDULE)? {
-                let (i, method) = &attempts[attempt];
-                if let Method::Course(schedule) = method {
+            for attempt in self.run(search, &attempts, 1, SOLVED)? {
+                let (i, strategy) = &attempts[attempt];
+                if let StrategySpec::Schedule { schedule, .. } = strategy {
                     good[*i].push(schedule.clone());
                 }
             }
@@ -107,7 +107,7 @@ impl<'a, S: Subject> Round<'a, S> {
     pub fn work(
         &mut self,
         search: &mut Search,
-        work: BTreeMap<(u64, &'static str), Vec<(usize, Method)>>,
+        work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>>,
     ) -> Result<(), Error> {
         for ((trials, name), attempts) in work {
             if trials > 0 {
@@ -121,7 +121,7 @@ impl<'a, S: Subject> Round<'a, S> {
     fn run(
         &mut self,
         search: &mut Search,
-        attempts: &[(usize, Method)],
+        attempts: &[(usize, StrategySpec)],
         trials: u64,
         name: &'static str,
     ) -> Result<Vec<usize>, Error> {
@@ -135,7 +135,7 @@ impl<'a, S: Subject> Round<'a, S> {
             }
             let asked: Vec<Attempt> = list
                 .iter()
-                .map(|(i, method)| Attempt { cycle: search.cycles[*i].cycle.clone(), method: method.clone() })
+                .map(|(i, strategy)| Attempt { cycle: search.cycles[*i].cycle.clone(), strategy: strategy.clone() })
                 .collect();
             let number = self.number << 20 | part as u64;
             let (blocked, exposures) = self.subject.attempt(&asked, trials, number, self.fences)?;

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::recording::Recording;
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
-use fencepost_trace::{Cycle, FenceOrder, Finding, FindingKind, Label, Method, Trace};
+use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, Label, StrategySpec, Trace};
 use std::rc::Rc;
 
 /// How many executions with reordering show what threads can do then.
@@ -22,7 +22,8 @@ pub struct ProgramPoint {
 #[derive(Clone)]
 pub struct Attempt {
     pub cycle: Cycle,
-    pub method: Method,
+    /// Its seed does not count: each trial has its own.
+    pub strategy: StrategySpec,
 }
 
 /// A trial that brought its cycle about.
@@ -101,6 +102,9 @@ pub trait Subject {
 
     /// Runs executions again, with these fences in force; one that left no trace is `None`.
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error>;
+
+    /// A program point that cycles name, with labels as strategies name them.
+    fn point(&self, point: u32) -> CyclePoint;
 
     /// The program points met so far.
     fn points(&self) -> &[ProgramPoint];

@@ -8,10 +8,9 @@ use super::case::LitmusCase;
 use super::collector::{Collector, Stop, Watch};
 use super::tally::Tally;
 use crate::limits::Budget;
-use fencepost_engine::Sampler;
 use fencepost_explore::execute_noting;
 use fencepost_explore::graph::ExploreError;
-use fencepost_trace::{BLOCK, Coverage, Plan, Sampling, StrategySpec};
+use fencepost_trace::{BLOCK, Coverage, Plan, Sampling};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -118,8 +117,7 @@ fn run_piece(
             last = true;
             break;
         }
-        let (seed, sampling) = Sampler::plan(draw.0, &draw.1, execution, &coverage);
-        let strategy = StrategySpec::Random { seed, sampling };
+        let strategy = draw.1.strategy(draw.0, execution, &coverage);
         let plan = Plan { model: watch.model, buffer: watch.buffer, strategy, limits: watch.limits };
         let executed = execute_noting(&mut program, &plan, Some(&coverage))?;
         coverage.end(executed.steps);

@@ -1,14 +1,13 @@
 //! An execution that is run once more, to be shown or compared.
 
 use super::Program;
-use super::campaign::answers;
 use super::symbolizer::Symbolizer;
 use fencepost_mailbox::{Record, Stack};
 use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_report::text::Mark;
 use fencepost_report::{Order, ShownExecution};
-use fencepost_trace::{Failure, FindingKind, Model, Outcome, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{CampaignSpec, Failure, FindingKind, Model, Outcome, StrategySpec, ThreadId, Trace};
 use std::rc::Rc;
 
 /// An execution that was run once more, to be shown.
@@ -34,7 +33,7 @@ impl Again {
     /// Runs the execution of this number of a campaign again, without a trace.
     pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
         let mut campaign = campaign.clone();
-        campaign.request.answers = answers(strategy);
+        campaign.request.campaign = CampaignSpec::Repeat(strategy.clone());
         host::repeat(&campaign, execution)
     }
 
@@ -45,7 +44,7 @@ impl Again {
         strategy: &StrategySpec,
     ) -> std::io::Result<(Option<Again>, Results)> {
         let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
-        let mut results = host::replay(campaign, answers(strategy))?;
+        let mut results = host::replay(campaign, strategy.clone())?;
         let again = results.traces.pop().and_then(|record| match record {
             Record::Trace { mut trace, places, .. } => {
                 let symbolizer = Rc::new(Symbolizer::of(program));

@@ -4,9 +4,9 @@ use super::Program;
 use crate::event::{Event, Log};
 use crate::limits::Budget;
 use crate::request::CampaignRequest;
-use fencepost_mailbox::{Answers, Restart};
+use fencepost_mailbox::Restart;
 use fencepost_native::host::{Campaign, Results};
-use fencepost_trace::{Plan, StrategySpec};
+use fencepost_trace::Plan;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -49,13 +49,4 @@ pub fn started(request: &CampaignRequest, usual: Option<u64>, log: &mut Log<'_>)
 /// The executions that were cut off.
 pub fn blocked(results: &Results) -> u64 {
     ["step-limit", "timeout"].iter().filter_map(|end| results.ended.get(end)).sum()
-}
-
-/// How choices are made, as the runtime is told.
-pub fn answers(strategy: &StrategySpec) -> Answers {
-    match strategy {
-        StrategySpec::Graph { steps, shared } => Answers::Graph { steps: steps.clone(), shared: shared.clone() },
-        StrategySpec::Follow { choices } => Answers::Follow { choices: choices.clone() },
-        StrategySpec::Random { seed, sampling } => Answers::Drawn { seed: *seed, sampling: *sampling },
-    }
 }

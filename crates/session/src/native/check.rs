@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::event::Log;
 use crate::outcome::Outcome;
 use crate::request::CampaignRequest;
-use fencepost_mailbox::{Answers, Restart};
+use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Explored, Results};
-use fencepost_trace::{Limits, Model, Plan, StrategySpec};
+use fencepost_trace::{CampaignSpec, Limits, Model, Plan, StrategySpec};
 use std::time::Instant;
 
 /// Where an explored execution is cut off if nobody says.
@@ -38,7 +38,7 @@ pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) ->
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut alone = campaign.clone();
         let results = watched(campaign, log, || explore(&mut alone, request));
-        campaign.request.answers = alone.request.answers;
+        campaign.request.campaign = alone.request.campaign;
         results
     })?;
     let explored = searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
@@ -56,11 +56,11 @@ fn explore(campaign: &mut Campaign, request: &CampaignRequest) -> std::io::Resul
     let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let deadline = left.map(host::monotonic_after);
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    campaign.request.answers = Answers::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
     let mut results = host::run_campaign(campaign)?;
     if jobs > 1 && results.shared_out && !results.found.is_empty() {
         let findings = results.found.len() as u64;
-        campaign.request.answers = Answers::Explore { jobs: 1, deadline, timeout, findings };
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings };
         let alone = host::run_campaign(campaign)?;
         if alone.found.is_empty() {
             // There was no time for that.

@@ -7,9 +7,8 @@ use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::event::Log;
-use fencepost_mailbox::Answers;
 use fencepost_native::host::{Campaign, Found, Results};
-use fencepost_trace::{Finding, Label, StrategySpec};
+use fencepost_trace::{CampaignSpec, Finding, Label, StrategySpec};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -65,7 +64,7 @@ impl<'a> Examiner<'a> {
                 return Ok(Searched { results, examined, suppressed });
             }
             // All that stopped it is suppressed: once more without it, random executions from where it was met.
-            if let Answers::Random { .. } = campaign.request.answers {
+            if let CampaignSpec::Sample { .. } = campaign.request.campaign {
                 campaign.request.first = covered.iter().map(|one| one.found.first_execution).min().unwrap_or(0);
             }
             campaign.request.ignored.extend(covered.iter().flat_map(|one| one.fingerprints.iter().copied()));

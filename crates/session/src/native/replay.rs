@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::again::{Again, reproduced};
-use super::campaign::{answers, campaign};
+use super::campaign::campaign;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::recording::{Native, Recording};
@@ -94,8 +94,8 @@ fn debug(recording: &Recording, campaign: &Campaign, results: &Results, options:
     };
     let found = found_again(recording, results).ok_or("the finding is not there again")?;
     let headline = format!("{}: {}", finding.kind, finding.message);
-    let answers = answers(&recording.plan.strategy);
-    match gdb::debug(campaign, answers, found.report.fingerprint, &headline, options) {
+    let strategy = recording.plan.strategy.clone();
+    match gdb::debug(campaign, strategy, found.report.fingerprint, &headline, options) {
         Ok(status) if status.success() => Ok(Rerun::Debugged),
         Ok(status) => Err(format!("gdb failed: {status}")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -11,9 +11,9 @@ use crate::event::Log;
 use crate::outcome::Outcome;
 use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
-use fencepost_mailbox::{Answers, Restart};
+use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Results};
-use fencepost_trace::{BLOCK, Limits, Plan, StrategySpec};
+use fencepost_trace::{BLOCK, CampaignSpec, Limits, Plan, StrategySpec};
 use std::time::Instant;
 
 /// With a limit of time alone, the work is given out in pieces of so many.
@@ -30,7 +30,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     let strategy = StrategySpec::Random { seed: request.seed, sampling: *sampling };
     let plan = Plan { model: request.model, buffer: *buffer, strategy, limits };
     let mut campaign = requested(program, request, &plan, *restart);
-    campaign.request.answers = Answers::Random { seed: request.seed, sampling: *sampling };
+    campaign.request.campaign = CampaignSpec::Sample { seed: request.seed, sampling: *sampling };
     campaign.request.prune = *prune;
     campaign.jobs = request.work.jobs;
     let specified = specify(program, request.spec, &mut campaign, log)?;

@@ -2,17 +2,8 @@
 
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
-use fencepost_trace::{Access, Bias, EventId, FenceOrder, Model, ThreadId};
+use fencepost_trace::{Access, EventId, FenceOrder, Model, Points, RelaxerOptions, ThreadId};
 use rustc_hash::FxHashMap;
-
-/// The program points of a cycle that are to come late, and those that are to come early.
-#[derive(Clone, Debug, Default)]
-pub struct Points {
-    /// `co`: the first of each pair.
-    pub late: Vec<u32>,
-    /// `ce`: the second.
-    pub early: Vec<u32>,
-}
 
 /// Holds accesses of a cycle back by chance: stores in their buffer, loads before they are made. Everything else is
 /// visible at once.
@@ -20,9 +11,9 @@ pub struct Points {
 /// Time is the number of steps. A thread waits before a barrier until its stores have had their time, except under
 /// pslo (figure 9).
 #[derive(Clone, Debug)]
-pub struct Biased<'a> {
-    points: &'a Points,
-    bias: Bias,
+pub struct Relaxer {
+    points: Points,
+    options: RelaxerOptions,
     model: Model,
     time: u64,
     /// `Bt`: when each buffered store is to be committed.
@@ -34,15 +25,16 @@ pub struct Biased<'a> {
     random: Random,
 }
 
-impl<'a> Biased<'a> {
+impl Relaxer {
     /// Biased towards the cycle with these points.
-    pub fn new(points: &'a Points, bias: Bias, model: Model, seed: u64) -> Self {
+    pub fn new(points: Points, options: RelaxerOptions, model: Model, seed: u64) -> Self {
         let random = Random::new(seed);
-        Biased { points, bias, model, time: 0, due: FxHashMap::default(), until: Vec::new(), label: 0, random }
+        Relaxer { points, options, model, time: 0, due: FxHashMap::default(), until: Vec::new(), label: 0, random }
     }
 
     fn chance(&mut self) -> bool {
-        self.random.below(100) < self.bias.chance as usize
+        // Drawn even if that is never: what is drawn later does not depend on it.
+        self.random.below(100) < self.options.chance as usize
     }
 
     /// When a store that has just been buffered is due.
@@ -51,7 +43,7 @@ impl<'a> Biased<'a> {
             return *due;
         }
         let delayed = self.points.late.contains(&label) && self.chance();
-        let due = if delayed { self.time + self.bias.store_delay } else { self.time };
+        let due = if delayed { self.time + self.options.store_delay } else { self.time };
         self.due.insert(store, due);
         due
     }
@@ -69,7 +61,7 @@ impl<'a> Biased<'a> {
             // Under tso only stores are late.
             let delayed =
                 loads && self.model != Model::Tso && self.points.late.contains(&pending.label) && self.chance();
-            self.until[thread.index()] = if delayed { self.time + self.bias.load_delay } else { self.time };
+            self.until[thread.index()] = if delayed { self.time + self.options.load_delay } else { self.time };
         }
         self.until[thread.index()]
     }
@@ -86,7 +78,7 @@ impl<'a> Biased<'a> {
     }
 }
 
-impl Strategy for Biased<'_> {
+impl Strategy for Relaxer {
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.time += 1;
         // Whose stores still have time, and which is due first.

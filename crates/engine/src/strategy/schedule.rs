@@ -2,18 +2,18 @@
 
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
-use fencepost_trace::{Course, ThreadId};
+use fencepost_trace::{Schedule, ThreadId};
 
-/// How many operations a thread may make that nobody expected before the course is given up.
+/// How many operations a thread may make that nobody expected before the schedule is given up.
 const MOST_EXTRA: u32 = 64;
 
-/// Follows a [`Course`], whose program points are labels of the engine.
+/// Follows a [`Schedule`], whose program points are labels of the engine.
 ///
 /// Behind its end, or where it cannot be followed, threads are picked at random and every store becomes visible at
-/// once: what the course has brought about is all that was reordered.
+/// once: what the schedule has brought about is all that was reordered.
 #[derive(Clone, Debug)]
-pub struct OnCourse<'a> {
-    course: &'a Course,
+pub struct OnSchedule {
+    schedule: Schedule,
     /// The next step.
     next: usize,
     /// For each thread its next expected operation.
@@ -24,23 +24,23 @@ pub struct OnCourse<'a> {
     random: Random,
 }
 
-impl<'a> OnCourse<'a> {
-    /// On this course; what it leaves open is decided by the seed.
-    pub fn new(course: &'a Course, seed: u64) -> Self {
-        let at = vec![0; course.expected.len()];
-        OnCourse { course, next: 0, at, extra: 0, back: 0, random: Random::new(seed) }
+impl OnSchedule {
+    /// On this schedule; what it leaves open is decided by the seed.
+    pub fn new(schedule: Schedule, seed: u64) -> Self {
+        let at = vec![0; schedule.expected.len()];
+        OnSchedule { schedule, next: 0, at, extra: 0, back: 0, random: Random::new(seed) }
     }
 
     /// Was every step taken?
     pub fn is_done(&self) -> bool {
-        self.next == self.course.steps.len()
+        self.next == self.schedule.steps.len()
     }
 
-    /// The actor that the course wants next; `None` if it has ended or cannot be followed.
-    fn on_course(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
-        while let Some(step) = self.course.steps.get(self.next) {
+    /// The actor that the schedule wants next; `None` if it has ended or cannot be followed.
+    fn on_schedule(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        while let Some(step) = self.schedule.steps.get(self.next) {
             let (t, index) = (step.thread as usize, step.index as usize);
-            let expected = self.course.expected.get(t)?;
+            let expected = self.schedule.expected.get(t)?;
             if self.at[t] <= index {
                 let actor = actors.iter().position(|a| *a == Actor::Thread(ThreadId(step.thread)))?;
                 return self.advance(t, index, actor, pending(&actors[actor])).then_some(actor);
@@ -65,11 +65,11 @@ impl<'a> OnCourse<'a> {
         if let What::Yield | What::Quit = pending.what {
             return true;
         }
-        let expected = &self.course.expected[t];
+        let expected = &self.schedule.expected[t];
         match (self.at[t]..expected.len()).find(|i| expected[*i] == pending.label) {
             Some(i) => {
                 self.at[t] = i + 1;
-                let step = &self.course.steps[self.next];
+                let step = &self.schedule.steps[self.next];
                 if i == index && !step.commit {
                     self.back = step.back;
                     self.next += 1;
@@ -84,13 +84,13 @@ impl<'a> OnCourse<'a> {
     }
 }
 
-impl Strategy for OnCourse<'_> {
+impl Strategy for OnSchedule {
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.back = 0;
         if !self.is_done() {
-            match self.on_course(actors, pending) {
+            match self.on_schedule(actors, pending) {
                 Some(actor) => return Some(actor),
-                None => self.next = self.course.steps.len(),
+                None => self.next = self.schedule.steps.len(),
             }
         }
         let buffer = actors.iter().position(|a| matches!(a, Actor::Buffer(_)));

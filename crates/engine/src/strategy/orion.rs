@@ -2,18 +2,7 @@
 
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
-use fencepost_trace::{Access, EventId, Exact, Location, ThreadId};
-
-/// An access of a cycle, as the algorithm needs it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stop {
-    /// Where: its program points.
-    pub labels: Vec<u32>,
-    /// Is it a store that the next access of the cycle, in the same thread, may pass? (`I`)
-    pub passable: bool,
-    /// Does the next access of the cycle belong to another thread? (`S`)
-    pub last: bool,
-}
+use fencepost_trace::{Access, EventId, Location, OrionOptions, Stop, ThreadId};
 
 /// Brings a cycle about in its exact order: runs until a thread is about to make a store that may be passed, buffers
 /// it, lets the other accesses of the cycle follow in their order, each thread waiting for its turn, and commits the
@@ -21,9 +10,9 @@ pub struct Stop {
 ///
 /// Time is the number of steps. Line numbers are those of the paper.
 #[derive(Clone, Debug)]
-pub struct InOrder<'a> {
-    stops: &'a [Stop],
-    exact: Exact,
+pub struct Orion {
+    stops: Vec<Stop>,
+    options: OrionOptions,
     phase: Phase,
     time: u64,
     random: Random,
@@ -36,11 +25,11 @@ enum Phase {
     /// A restart: everything buffered is committed first.
     Flush { done: bool },
     /// Between the first access and the last.
-    Hunting(Hunt),
+    Trying(Attempt),
 }
 
 #[derive(Clone, Debug)]
-struct Hunt {
+struct Attempt {
     /// Which access of the cycle was buffered, and by whom.
     first: usize,
     thread: ThreadId,
@@ -56,14 +45,14 @@ struct Hunt {
     stalled: Vec<(ThreadId, u64)>,
     /// Since when nothing of the cycle has happened.
     since: u64,
-    /// Stores that must be committed before the hunt goes on.
+    /// Stores that must be committed before the attempt goes on.
     flush: Option<ThreadId>,
 }
 
-impl<'a> InOrder<'a> {
+impl Orion {
     /// Brings the cycle with these accesses about, in the order of the cycle.
-    pub fn new(stops: &'a [Stop], exact: Exact, seed: u64) -> Self {
-        InOrder { stops, exact, phase: Phase::Forward { done: false }, time: 0, random: Random::new(seed) }
+    pub fn new(stops: Vec<Stop>, options: OrionOptions, seed: u64) -> Self {
+        Orion { stops, options, phase: Phase::Forward { done: false }, time: 0, random: Random::new(seed) }
     }
 
     fn random_thread(&mut self, actors: &[Actor], stalled: &[(ThreadId, u64)]) -> Option<usize> {
@@ -73,7 +62,7 @@ impl<'a> InOrder<'a> {
         (!ready.is_empty()).then(|| ready[self.random.below(ready.len())])
     }
 
-    /// Without any reordering. A thread that is about to make a passable store of the cycle begins the hunt.
+    /// Without any reordering. A thread that is about to make a passable store of the cycle begins the attempt.
     fn forward(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending, done: bool) -> usize {
         if let Some(buffer) = actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
             return buffer;
@@ -84,7 +73,7 @@ impl<'a> InOrder<'a> {
         let first = self.stops.iter().position(|stop| stop.passable && stop.labels.contains(&pending.label));
         if let (Some(first), What::Access(Access::Store { .. })) = (first, pending.what) {
             // Lines 6 to 9.
-            self.phase = Phase::Hunting(Hunt {
+            self.phase = Phase::Trying(Attempt {
                 first,
                 thread,
                 held: vec![(thread, pending.label, None)],
@@ -99,102 +88,108 @@ impl<'a> InOrder<'a> {
         choice
     }
 
-    /// One step of the hunt; `None`: start over.
-    fn hunt(&mut self, hunt: &mut Hunt, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
-        if self.time - hunt.since > self.exact.patience {
+    /// One step of the attempt; `None`: start over.
+    fn attempt(
+        &mut self,
+        attempt: &mut Attempt,
+        actors: &[Actor],
+        pending: &dyn Fn(&Actor) -> Pending,
+    ) -> Option<usize> {
+        if self.time - attempt.since > self.options.patience {
             return None;
         }
         // Whose stores are these?
         for actor in actors {
             if let Actor::Buffer(commit) = actor {
                 let label = pending(actor).label;
-                if let Some(held) = hunt.held.iter_mut().rev().find(|h| h.0 == commit.thread && h.1 == label) {
+                if let Some(held) = attempt.held.iter_mut().rev().find(|h| h.0 == commit.thread && h.1 == label) {
                     held.2 = held.2.max(Some(commit.store));
                 }
             }
         }
-        let is_held = |hunt: &Hunt, store: EventId| hunt.held.iter().any(|h| h.2 == Some(store));
-        if let Some(thread) = hunt.flush {
+        let is_held = |attempt: &Attempt, store: EventId| attempt.held.iter().any(|h| h.2 == Some(store));
+        if let Some(thread) = attempt.flush {
             let mine = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread);
-            let free = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread && !is_held(hunt, c.store));
+            let free = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread && !is_held(attempt, c.store));
             if let Some(actor) = actors.iter().position(free) {
                 return Some(actor);
             }
             // Line 51: the store that was held would have to go.
-            if actors.iter().any(mine) && thread != hunt.thread {
+            if actors.iter().any(mine) && thread != attempt.thread {
                 return None;
             }
-            hunt.flush = None;
+            attempt.flush = None;
         }
         // Lines 62 to 66: a full buffer.
-        if let Some(most) = self.exact.buffer {
+        if let Some(most) = self.options.buffer {
             for thread in actors.iter().filter_map(|a| if let Actor::Buffer(c) = a { Some(c.thread) } else { None }) {
                 let count = actors.iter().filter(|a| matches!(a, Actor::Buffer(c) if c.thread == thread)).count();
                 if count > most as usize {
                     let oldest = |a: &Actor| matches!(a, Actor::Buffer(c) if c.thread == thread);
                     let i = actors.iter().position(oldest)?;
                     return match actors[i] {
-                        Actor::Buffer(commit) if is_held(hunt, commit.store) => None,
+                        Actor::Buffer(commit) if is_held(attempt, commit.store) => None,
                         _ => Some(i),
                     };
                 }
             }
         }
         let n = self.stops.len();
-        let mut stalled = hunt.stalled.clone();
+        let mut stalled = attempt.stalled.clone();
         loop {
             // If all stall, time passes: here, until patience ends.
             let Some(choice) = self.random_thread(actors, &stalled) else {
-                self.time += self.exact.patience + 1;
+                self.time += self.options.patience + 1;
                 return None;
             };
             let Actor::Thread(thread) = actors[choice] else { return None };
             let pending = pending(&actors[choice]);
-            let (turn_stop, access) = (&self.stops[(hunt.first + hunt.turn) % n], pending.what);
+            let (turn_stop, access) = (&self.stops[(attempt.first + attempt.turn) % n], pending.what);
             if turn_stop.labels.contains(&pending.label) {
-                if hunt.next.is_some_and(|next| next != thread) {
+                if attempt.next.is_some_and(|next| next != thread) {
                     // Another thread may make the same access without being part of the cycle; the paper starts over
                     // (line 35).
                     return None;
                 }
                 let (passable, last) = (turn_stop.passable, turn_stop.last);
-                hunt.turn += 1;
-                hunt.since = self.time;
+                attempt.turn += 1;
+                attempt.since = self.time;
                 if let What::Access(Access::Store { .. }) = access {
-                    if self.exact.all && passable {
-                        hunt.held.push((thread, pending.label, None));
+                    if self.options.all && passable {
+                        attempt.held.push((thread, pending.label, None));
                     } else {
-                        hunt.flush = Some(thread);
+                        attempt.flush = Some(thread);
                     }
                 }
-                if hunt.turn == n {
+                if attempt.turn == n {
                     self.phase = Phase::Flush { done: true };
                 } else if last {
-                    hunt.next = None;
-                    hunt.address = match access {
+                    attempt.next = None;
+                    attempt.address = match access {
                         What::Access(access) => access.location(),
                         _ => None,
                     };
-                    hunt.stalled.push((thread, self.time));
+                    attempt.stalled.push((thread, self.time));
                 } else {
-                    hunt.next = Some(thread);
-                    hunt.address = None;
+                    attempt.next = Some(thread);
+                    attempt.address = None;
                 }
                 return Some(choice);
             }
-            let later = (hunt.turn + 1..n).any(|k| self.stops[(hunt.first + k) % n].labels.contains(&pending.label));
-            if later && hunt.next != Some(thread) {
+            let later =
+                (attempt.turn + 1..n).any(|k| self.stops[(attempt.first + k) % n].labels.contains(&pending.label));
+            if later && attempt.next != Some(thread) {
                 // Line 15: it waits for its turn.
                 stalled.push((thread, self.time));
                 continue;
             }
             // Line 37: an access of the cycle that has been made.
-            let again = (0..hunt.turn).any(|k| self.stops[(hunt.first + k) % n].labels.contains(&pending.label));
-            if again && hunt.next == Some(thread) {
+            let again = (0..attempt.turn).any(|k| self.stops[(attempt.first + k) % n].labels.contains(&pending.label));
+            if again && attempt.next == Some(thread) {
                 return None;
             }
             // Line 40: somebody else comes between.
-            if let (What::Access(access), Some(address)) = (access, hunt.address)
+            if let (What::Access(access), Some(address)) = (access, attempt.address)
                 && matches!(access, Access::Store { .. } | Access::Rmw { .. })
                 && access.location().is_some_and(|at| at.overlaps(address))
             {
@@ -206,7 +201,7 @@ impl<'a> InOrder<'a> {
     }
 }
 
-impl Strategy for InOrder<'_> {
+impl Strategy for Orion {
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.time += 1;
         let phase = std::mem::replace(&mut self.phase, Phase::Forward { done: true });
@@ -225,11 +220,11 @@ impl Strategy for InOrder<'_> {
                     self.forward(actors, pending, done)
                 }
             },
-            Phase::Hunting(mut hunt) => match self.hunt(&mut hunt, actors, pending) {
+            Phase::Trying(mut attempt) => match self.attempt(&mut attempt, actors, pending) {
                 Some(choice) => {
                     // Unless it was the last access of the cycle.
-                    if hunt.turn < self.stops.len() {
-                        self.phase = Phase::Hunting(hunt);
+                    if attempt.turn < self.stops.len() {
+                        self.phase = Phase::Trying(attempt);
                     } else {
                         self.phase = Phase::Flush { done: true };
                     }
