@@ -29,7 +29,7 @@ use crate::{campaign, control, debugger, fibers, hooks, modules, progress, resul
 use fencepost_explore::graph::{
     End, Explorer, Flow, Options, Races, Stuck, Visitor, replay_steps, steps_of, steps_to_end,
 };
-use fencepost_mailbox::{Exploring, Record, Request, note_about};
+use fencepost_mailbox::{Exploring, Message, Record, Request};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
     CampaignSpec, Failure, GraphStep, Hidden, Label, Location, Model, Op, Outcome, Reply, StrategySpec, ThreadId,
@@ -45,7 +45,7 @@ struct State {
     request: Request,
     clocks: Vec<VectorClock>,
     /// Why it is not complete, if it is not.
-    incomplete: Option<String>,
+    incomplete: Option<Message>,
     /// How often the program was run since this process began, or all started over.
     runs: u64,
     /// How often when somebody last looked whether it still does.
@@ -200,8 +200,8 @@ pub fn freeing(on: bool) {
 }
 
 /// The exploration is not complete.
-pub fn unsupported(why: &str) {
-    state().incomplete.get_or_insert_with(|| why.to_owned());
+pub fn unsupported(why: impl Into<Message>) {
+    state().incomplete.get_or_insert_with(|| why.into());
 }
 
 /// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
@@ -211,9 +211,9 @@ pub fn unsupported_here(why: &str) {
 }
 
 /// The same for another place.
-pub fn unsupported_at(why: &str, pc: usize) {
+pub fn unsupported_at(why: impl Into<Message>, pc: usize) {
     if is_on() && state().incomplete.is_none() {
-        unsupported(&note_about(why, &modules::frame(pc)));
+        unsupported(why.into().at(modules::frame(pc)));
     }
 }
 
@@ -275,7 +275,7 @@ pub fn run(request: &Request) {
 
 /// Nothing that an exploration would say could be relied upon.
 fn refuse(why: Option<&str>) {
-    why.iter().for_each(|why| results::note(why));
+    why.iter().for_each(|why| results::note(*why));
     results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
 }
 

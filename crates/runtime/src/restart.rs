@@ -11,6 +11,7 @@
 use crate::global::{self, Global};
 use crate::{arena, explore, fibers, heap, modules, results, shadow, sys};
 use fencepost_mailbox::{Beyond, Record, Request, Restart, Stack, state};
+use fencepost_trace::Action;
 
 struct State {
     restart: Restart,
@@ -64,7 +65,7 @@ pub fn beyond(deed: &str) {
         fibers::me().pc = global::caller();
         let me = fibers::current();
         let frames = fibers::stack_of(me).into_iter().filter(|pc| *pc != 0 && !modules::is_own(*pc));
-        let stack = Stack { thread: me.0, access: "call".to_owned(), frames: frames.map(modules::frame).collect() };
+        let stack = Stack { thread: me.0, access: Action::Call, frames: frames.map(modules::frame).collect() };
         tell(deed, Some(stack));
     }
     if state.restart == Restart::Auto {

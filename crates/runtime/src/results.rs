@@ -5,8 +5,8 @@ use crate::global::{self, Global};
 use crate::shadow::{self, Earlier, Kind, What};
 use crate::{atomically, campaign, control, debugger, details, explore, fibers, hooks, hunt, modules, spec, sys};
 use fencepost_mailbox::{
-    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Place, REQUEST_OFFSET, Record, Report, Request, Spot,
-    Stack, death,
+    Details, End, FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Message, Place, REQUEST_OFFSET, Record, Report, Request,
+    Spot, Stack, death,
 };
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 struct Found {
     fingerprint: u64,
     kind: FindingKind,
-    message: String,
+    message: Message,
     stacks: Vec<Stack>,
     spots: Vec<Spot>,
     details: Option<Details>,
@@ -101,10 +101,11 @@ pub fn log(record: &Record) {
 }
 
 /// Something that the user should know. However often it happens, and in however many child processes, it is said once.
-pub fn note(text: &str) {
+pub fn note(text: impl Into<Message>) {
     let Some(header) = header() else { return };
-    if header.table.met(hash(("note", text)), results().execution) != Some(false) {
-        log(&Record::Note { text: text.to_owned() });
+    let message = text.into();
+    if header.table.met(hash(("note", &message)), results().execution) != Some(false) {
+        log(&Record::Note(message));
     }
 }
 
@@ -198,7 +199,7 @@ fn hash(value: impl Hash) -> u64 {
 pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
     let frames: Vec<Frame> =
         pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
-    Stack { thread, access: access.to_owned(), frames }
+    Stack { thread, access: access.into(), frames }
 }
 
 fn word(kind: Kind) -> &'static str {
@@ -223,16 +224,12 @@ fn deed(what: What) -> &'static str {
 }
 
 /// What is wrong with two accesses that nothing orders.
-fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String) {
+fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, Message) {
     let life = later.what.begins_or_ends().map(|object| (object, later, earlier));
     let life = life.or(earlier.what.begins_or_ends().map(|object| (object, earlier, later)));
     let Some((object, life, other)) = life else {
-        let message = format!(
-            "{} and {} of the same memory without order between them ({address:#x})",
-            word(earlier),
-            word(later)
-        );
-        return (FindingKind::DataRace, message);
+        let message = format!("{} and {} of the same memory without order between them", word(earlier), word(later));
+        return (FindingKind::DataRace, Message::about(message, address));
     };
     let done = if matches!(life.what, What::Destruction(_)) { "destroyed" } else { "initialised" };
     let meanwhile = match other.what {
@@ -243,11 +240,8 @@ fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String)
         What::Free => "frees its memory".to_owned(),
         What::Access => format!("accesses its memory ({})", word(other)),
     };
-    let message = format!(
-        "a {} is {done} while another thread {meanwhile}: nothing orders the two ({address:#x})",
-        object.name()
-    );
-    (FindingKind::MutexMisuse, message)
+    let message = format!("a {} is {done} while another thread {meanwhile}: nothing orders the two", object.name());
+    (FindingKind::MutexMisuse, Message::about(message, address))
 }
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
@@ -300,7 +294,7 @@ pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &
     places.sort();
     let fingerprint = hash((FindingKind::MutexMisuse, &places));
     let (details, after) = (details::about(address, &threads), control::event_count());
-    let kind = FindingKind::MutexMisuse;
+    let (kind, message) = (FindingKind::MutexMisuse, Message::about(message, address));
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -315,14 +309,15 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
     let mut details = details::about(address, &[me.0]);
     let (finding, message) = if earlier.pc == 0 {
-        (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
+        (FindingKind::HeapOverflow, format!("{} outside of a block of memory", word(kind)))
     } else {
         details = details::about(address, &[me.0, earlier.thread]);
         stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
-        (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
+        (FindingKind::UseAfterFree, format!("{} of memory that was freed", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
     let after = control::event_count();
+    let message = Message::about(message, address);
     record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -343,6 +338,7 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
     stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
     let after = control::event_count();
+    let message = Message::about(message, address);
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -369,6 +365,7 @@ pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
 /// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
 pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
     let (fingerprint, after) = (hash((kind, name)), control::event_count());
+    let message = message.into();
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
 }
 
@@ -405,7 +402,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let mut outputs = None;
     if let Some(asked) = &request.hunt {
         let failure = found.iter().find(|f| !asked.failures.contains(&f.fingerprint));
-        let harm = failure.map(|f| format!("{}: {}", f.kind, f.message));
+        let harm = failure.map(|f| Message { text: format!("{}: {}", f.kind, f.message.text), ..f.message.clone() });
         let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
         hunt::end(execution, harm, failures, || read_output(0));
     }
@@ -550,7 +547,7 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     };
     let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
     let details = details::about(0, &threads);
-    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after: None })
+    Some(Found { fingerprint, kind, message: message.into(), stacks, spots: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -597,7 +594,7 @@ pub fn died(status: i32, request: &Request) -> bool {
         log(&Record::Finding(Box::new(Report {
             fingerprint,
             kind,
-            message,
+            message: message.into(),
             execution,
             stacks: Vec::new(),
             after: None,

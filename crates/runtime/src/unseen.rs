@@ -12,6 +12,7 @@
 
 use crate::global::{self, Global};
 use crate::{control, explore, fibers, modules};
+use fencepost_mailbox::Message;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use rustc_hash::FxHashSet;
@@ -190,7 +191,7 @@ fn wrote(thread: ThreadId, at: usize) {
     if writes.iter().any(unordered) {
         let pc = fibers::all().get(thread).pc;
         let why = "code without instrumentation writes a variable, in an order that is not explored";
-        explore::unsupported_at(&format!("{why} ({at:#x})"), pc);
+        explore::unsupported_at(Message::about(why, at), pc);
     }
     writes.retain(|(place, by, _)| (*place, *by) != (at, thread));
     writes.push((at, thread, clock.get(thread)));

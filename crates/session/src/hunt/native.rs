@@ -174,7 +174,7 @@ impl Subject for NativeSubject<'_> {
         self.failures = results.found.iter().map(|found| found.report.fingerprint).collect();
         let failures = results.found.iter().enumerate();
         seen.failures = failures.map(|(i, found)| finding(i as u32 + 1, found, &self.symbolizer)).collect();
-        seen.notes.extend(results.notes);
+        seen.notes.extend(results.notes.iter().map(|note| self.symbolizer.note(note)));
         Ok(seen)
     }
 

@@ -8,7 +8,7 @@ use crate::event::{Event, Log};
 use crate::finish::{Item, finish};
 use crate::outcome::Outcome;
 use fencepost_report::{Evidence, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Report, Verdict};
-use fencepost_trace::{Finding, FindingKind, FindingLabel, Severity, ThreadId};
+use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Severity, ThreadId};
 use std::time::Instant;
 
 /// Makes the result, and writes it if that was asked for.
@@ -106,12 +106,8 @@ fn describe(subject: &impl Subject, candidate: &Candidate) -> HuntCycle {
     let points = subject.points();
     let label = |point: u32, thread: u32| {
         let point = &points[point as usize];
-        let access = match (point.reads, point.writes) {
-            (true, true) => "rmw",
-            (_, true) => "write",
-            _ => "read",
-        };
-        FindingLabel { label: point.label.clone(), thread: ThreadId(thread), access: access.to_owned() }
+        let access = Action::access(point.reads, point.writes);
+        FindingLabel { label: point.label.clone(), thread: ThreadId(thread), access }
     };
     let threads = candidate.threads();
     let labels = candidate.cycle.segments.iter().zip(threads).flat_map(|(segment, thread)| {

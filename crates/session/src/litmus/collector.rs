@@ -10,7 +10,8 @@ use fencepost_explore::graph::{Flow, Stuck, Visitor, steps_of};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{
-    EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    Action, EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec,
+    ThreadId, Trace,
 };
 
 /// How often those who watch are told.
@@ -147,7 +148,7 @@ impl<'a> Collector<'a> {
     ) -> Flow {
         self.tally.executions += 1;
         self.tally.failed += 1;
-        let label = standing(program, thread, "fail");
+        let label = standing(program, thread, Action::Fail);
         let place = format!("in {} at {}:{}", label.label.function, label.label.line, label.label.column);
         let message = match failure {
             // The only way for a litmus test to crash.
@@ -166,12 +167,13 @@ impl<'a> Collector<'a> {
     ) -> Flow {
         self.tally.blocked += 1;
         let (access, what) = match (kind, threads.len()) {
-            (FindingKind::Deadlock, 1) => ("wait", "is blocked forever"),
-            (FindingKind::Deadlock, _) => ("wait", "are blocked forever"),
-            (_, 1) => ("spin", "spins in a loop forever: nobody is left to end it"),
-            _ => ("spin", "spin in loops forever: nobody is left to end them"),
+            (FindingKind::Deadlock, 1) => (Action::Wait, "is blocked forever"),
+            (FindingKind::Deadlock, _) => (Action::Wait, "are blocked forever"),
+            (_, 1) => (Action::Spin, "spins in a loop forever: nobody is left to end it"),
+            _ => (Action::Spin, "spin in loops forever: nobody is left to end them"),
         };
-        let labels: Vec<FindingLabel> = threads.iter().map(|thread| standing(program, *thread, access)).collect();
+        let labels: Vec<FindingLabel> =
+            threads.iter().map(|thread| standing(program, *thread, access.clone())).collect();
         let names: Vec<&str> = labels.iter().map(|label| &label.label.function[..]).collect();
         let message = format!("{} {what}", names.join(" and "));
         self.found(Key { kind, labels, state: State::new() }, message, again)
@@ -253,26 +255,26 @@ pub fn steps(graph: &Graph) -> StrategySpec {
 }
 
 /// Where a thread stands.
-fn standing(program: &LitmusProgram, thread: ThreadId, access: &str) -> FindingLabel {
-    FindingLabel { label: program.describe(program.label(thread)), thread, access: access.to_owned() }
+fn standing(program: &LitmusProgram, thread: ThreadId, access: Action) -> FindingLabel {
+    FindingLabel { label: program.describe(program.label(thread)), thread, access }
 }
 
 fn label_of_event(trace: &Trace, index: usize) -> Option<FindingLabel> {
     let event = trace.events.get(index)?;
     let access = match event.kind {
-        EventKind::Rmw { .. } => "rmw",
-        EventKind::Store { .. } => "write",
-        _ => "read",
+        EventKind::Rmw { .. } => Action::Rmw,
+        EventKind::Store { .. } => Action::Write,
+        _ => Action::Read,
     };
-    Some(FindingLabel { label: trace.label(event)?.clone(), thread: event.thread, access: access.to_owned() })
+    Some(FindingLabel { label: trace.label(event)?.clone(), thread: event.thread, access })
 }
 
 fn label_of_node(program: &LitmusProgram, graph: &Graph, node: Node) -> FindingLabel {
     let data = graph.node(node);
     let access = match data.flags {
-        flags if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) => "rmw",
-        flags if flags.has(Flags::WRITE) => "write",
-        _ => "read",
+        flags if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) => Action::Rmw,
+        flags if flags.has(Flags::WRITE) => Action::Write,
+        _ => Action::Read,
     };
-    FindingLabel { label: program.describe(data.label), thread: data.thread, access: access.to_owned() }
+    FindingLabel { label: program.describe(data.label), thread: data.thread, access }
 }

@@ -13,7 +13,7 @@ use crate::recording::Recording;
 use crate::request::CampaignRequest;
 use fencepost_native::host::{Campaign, Found};
 use fencepost_report::{CallStack, Describe, Evidence, Seen};
-use fencepost_trace::{Finding, Plan, ThreadId};
+use fencepost_trace::{Action, Finding, Plan, ThreadId};
 use std::time::Instant;
 
 /// What differs between the commands.
@@ -90,7 +90,10 @@ fn evidence(finding: &Finding, found: Found, again: Option<Again>, symbolizer: &
         let calls = symbolizer.calls(stack);
         // One call is where the finding is, and that has been shown.
         if calls.len() > 1 {
-            let access = if stack.access.is_empty() { String::new() } else { format!(" ({})", stack.access) };
+            let access = match &stack.access {
+                Action::Unnamed => String::new(),
+                action => format!(" ({action})"),
+            };
             let thread = symbolizer.thread(ThreadId(stack.thread));
             stacks.push(CallStack { title: format!("{thread}{access}, innermost call first:"), calls });
         }

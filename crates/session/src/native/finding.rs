@@ -5,7 +5,8 @@ use super::symbolizer::Symbolizer;
 use fencepost_mailbox::{Memory, Place, Report, Stack};
 use fencepost_native::host::Found;
 use fencepost_trace::{
-    Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, Label, MemoryKind, Severity, ThreadId, Trace,
+    Action, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, Label, MemoryKind, Severity, ThreadId,
+    Trace,
 };
 
 /// What the report says, without a look at the execution that it comes from.
@@ -55,15 +56,15 @@ pub fn add_details(finding: &mut Finding, report: &Report, trace: &Trace, halves
         }
     }
     if let (FindingKind::DataRace, [later, earlier]) = (report.kind, &report.spots[..]) {
-        let atomic = |i: usize| report.stacks.get(i).is_some_and(|stack| stack.access.starts_with("atomic"));
+        let atomic = |i: usize| report.stacks.get(i).is_some_and(|stack| stack.access.is_atomic());
         finding.reason = reason(trace, symbolizer, (*earlier, atomic(1)), (*later, atomic(0)), halves);
     }
 }
 
 fn stacks(report: &Report, symbolizer: &Symbolizer) -> Vec<FindingStack> {
-    let title = |stack: &Stack| match stack.access.as_str() {
-        "" => format!("thread {}", stack.thread),
-        access => format!("{access} by thread {}", stack.thread),
+    let title = |stack: &Stack| match &stack.access {
+        Action::Unnamed => format!("thread {}", stack.thread),
+        action => format!("{action} by thread {}", stack.thread),
     };
     report.stacks.iter().map(|stack| symbolizer.stack(title(stack), stack)).collect()
 }

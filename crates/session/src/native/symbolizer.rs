@@ -1,7 +1,7 @@
 //! From addresses to the names of the source.
 
 use super::Program;
-use fencepost_mailbox::{Activation, Frame, Stack, parts_of_note};
+use fencepost_mailbox::{Activation, Frame, Message, Stack};
 use fencepost_native::symbols::{Active, Pc, Symbols, Variable};
 use fencepost_report::Describe;
 use fencepost_report::text::Call;
@@ -131,21 +131,15 @@ impl Describe for Symbolizer {
 }
 
 impl Symbolizer {
-    /// A message that ends with an address in parentheses, with the name of the variable there instead.
-    pub fn named(&self, message: &str) -> String {
-        let address = |rest: &str| u64::from_str_radix(rest.strip_suffix(')')?, 16).ok();
-        match message.rsplit_once("(0x").and_then(|(before, rest)| Some((before, address(rest)?))) {
-            Some((before, address)) => format!("{before}({})", self.address(address)),
-            None => message.to_owned(),
-        }
+    /// A message, with the name of the variable that it is about.
+    pub fn named(&self, message: &Message) -> String {
+        message.named(|address| self.address(address))
     }
 
-    /// A note of the runtime's, with the name of the place that it is about.
-    pub fn note(&self, note: &str) -> String {
-        let (text, place) = parts_of_note(note);
-        let text = self.named(text);
-        let label = place.map(|place| self.label(&place));
-        match label {
+    /// A note of the runtime's, with the names of the variable and the program point that it is about.
+    pub fn note(&self, note: &Message) -> String {
+        let text = self.named(note);
+        match note.place.as_ref().map(|place| self.label(place)) {
             None => text,
             Some(label) if label.file.is_empty() => format!("{text} (in {})", label.function),
             Some(label) => format!("{text} (in {}, {}:{})", label.function, label.file, label.line),

@@ -43,7 +43,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
         if results.forked {
             campaign.request.restart = Restart::Fork;
         }
-        results.notes.drain(..).for_each(|note| log.note(note));
+        results.notes.drain(..).for_each(|note| log.note(examiner.symbolizer.note(&note)));
         if !request.keep_going {
             stop_at_first(&mut results);
         }
