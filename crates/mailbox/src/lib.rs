@@ -12,6 +12,8 @@
 //! are plain atomic words, so that the host always finds a state that makes sense: at most the last execution is
 //! missing, and [`Header::current`] says which one that is.
 
+#![forbid(unsafe_code)]
+
 mod message;
 mod record;
 mod request;

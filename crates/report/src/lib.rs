@@ -44,6 +44,7 @@ mod evidence;
 mod format;
 mod hunt;
 mod litmus;
+mod names;
 mod order;
 mod run;
 pub mod text;
@@ -56,5 +57,6 @@ pub use hunt::{FenceAdvice, HuntCycle, HuntFinding, HuntReport};
 pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
+pub use names::{Command, FenceKind, HuntMethod, RestartKind};
 pub use order::{Order, Timeline};
 pub use run::{Restarted, RunReport, Seen, Verdict};

@@ -1,5 +1,6 @@
 //! What a campaign found: the JSON document of `test` and `check`.
 
+use crate::{Command, RestartKind};
 use fencepost_trace::{Finding, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -75,7 +76,7 @@ pub struct RunReport {
     /// The version of Fencepost.
     pub fencepost: String,
     /// The subcommand.
-    pub command: String,
+    pub command: Command,
     /// The target as the user named it.
     pub target: String,
     /// The memory model.
@@ -117,9 +118,9 @@ fn is_zero(n: &u64) -> bool {
 /// How executions of a native program began anew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Restarted {
-    /// `in-place`, or `fork` if executions had processes of their own.
+    /// In place, or in processes of their own.
     #[serde(rename = "restart")]
-    pub how: String,
+    pub how: RestartKind,
     /// Why not in place, where nobody asked for it.
     #[serde(rename = "restart_reason", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -128,7 +129,7 @@ pub struct Restarted {
 impl RunReport {
     /// Did a limit cut off all executions of a random campaign?
     pub fn is_all_cut_off(&self) -> bool {
-        self.command == "test" && self.blocked > 0 && self.blocked == self.executions
+        self.command == Command::Test && self.blocked > 0 && self.blocked == self.executions
     }
 
     /// The JSON document, with a newline at the end.

@@ -3,8 +3,8 @@
 
 use fencepost_report::text::{self, Call, Execution, Mark, TextStyle};
 use fencepost_report::{
-    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen, ShownExecution,
-    StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
+    Command, ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen,
+    ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
@@ -243,7 +243,7 @@ fn threads_share_a_column_where_there_is_no_room() {
 fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
     RunReport {
         fencepost: "0.1.0".into(),
-        command: "test".into(),
+        command: Command::Test,
         target: "SB.litmus".into(),
         model: Model::C11,
         seed: 1,

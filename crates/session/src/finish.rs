@@ -5,7 +5,7 @@ use crate::event::{Event, Log};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, clear, write_whole};
 use crate::request::CampaignRequest;
-use fencepost_report::{Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict};
+use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::Finding;
 use std::path::Path;
 use std::rc::Rc;
@@ -71,7 +71,7 @@ fn write_report(report: &Report, out: &Path, log: &mut Log<'_>) -> Option<Error>
 
 /// What a campaign amounts to besides its findings.
 pub struct Summary {
-    pub command: &'static str,
+    pub command: Command,
     /// Was everything explored, if the command explores?
     pub complete: Option<bool>,
     /// Did a limit end every execution?
@@ -93,7 +93,7 @@ impl Summary {
     pub fn report(self, request: &CampaignRequest, findings: Vec<Finding>) -> Report {
         Report::Run(RunReport {
             fencepost: env!("CARGO_PKG_VERSION").to_owned(),
-            command: self.command.to_owned(),
+            command: self.command,
             target: request.target.display().to_string(),
             model: request.model,
             seed: request.seed,

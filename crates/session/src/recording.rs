@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::native::Program;
 use fencepost_mailbox::{Pruning, Request, Restart, Volatile};
+use fencepost_report::Command;
 use fencepost_trace::{Finding, Plan, Trace};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -20,7 +21,7 @@ pub struct Recording {
     /// The version of this format.
     pub format: u32,
     /// The command that found it.
-    pub command: String,
+    pub command: Command,
     /// The program, as it was named.
     pub target: String,
     /// The program's bytes.
@@ -58,11 +59,11 @@ pub struct Native {
 
 impl Recording {
     /// An execution of the program of that name and digest.
-    pub fn new(command: &str, target: &str, target_digest: &str, plan: Plan, trace_digest: String) -> Recording {
+    pub fn new(command: Command, target: &str, target_digest: &str, plan: Plan, trace_digest: String) -> Recording {
         Recording {
             fencepost: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
-            command: command.to_owned(),
+            command,
             target: target.to_owned(),
             target_digest: target_digest.to_owned(),
             plan,
@@ -74,7 +75,7 @@ impl Recording {
 
     /// An execution of a native program; `execution` is its number if it is too long to be written down.
     pub fn native(
-        command: &str,
+        command: Command,
         program: &Program,
         plan: Plan,
         request: &Request,

@@ -16,6 +16,8 @@
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
 
+#![forbid(unsafe_code)]
+
 mod action;
 mod campaign;
 mod clock;

@@ -3,7 +3,7 @@
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
-use crate::{Describe, Evidence, RunReport, Seen, Verdict};
+use crate::{Command, Describe, Evidence, RunReport, Seen, Verdict};
 use fencepost_trace::Finding;
 
 /// A campaign: what was done, and what came of it. `evidence` has, for each finding, what belongs to it.
@@ -115,7 +115,7 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
         report.seconds
     );
     // Of an exploration most of these are no loss: they go on as others do.
-    if report.blocked > 0 && report.command == "test" {
+    if report.blocked > 0 && report.command == Command::Test {
         text +=
             "  blocked: cut off before the end, or for ever in a loop; --max-steps and --timeout let them go further\n";
     }

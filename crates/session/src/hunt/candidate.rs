@@ -2,6 +2,7 @@
 
 use super::subject::Exposure;
 use fencepost_predict::critical::{Instance, Node};
+use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Model, Severity};
 
 /// A cycle and what became of it.
@@ -14,7 +15,7 @@ pub struct Candidate {
     pub exposed: u64,
     pub harmful: u64,
     /// What brought it about.
-    pub method: Option<&'static str>,
+    pub method: Option<HuntMethod>,
     /// The execution that shows it: a harmful one, if there is one.
     pub witness: Option<Witness>,
     /// Has that been learned from?
@@ -68,7 +69,7 @@ impl Candidate {
         first.iter().filter(full).count()
     }
 
-    pub fn note(&mut self, exposure: Exposure, method: &'static str) {
+    pub fn note(&mut self, exposure: Exposure, method: HuntMethod) {
         self.exposed += 1;
         self.harmful += u64::from(exposure.harm.is_some());
         self.method = self.method.or(Some(method));

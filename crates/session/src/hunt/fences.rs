@@ -12,7 +12,7 @@ use super::subject::{FencePosition, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Profile, cover, kept_behind};
-use fencepost_report::FenceAdvice;
+use fencepost_report::{FenceAdvice, FenceKind};
 use fencepost_trace::{FenceOrder, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -195,10 +195,10 @@ fn advice(
         .map(|(first, second)| (points[*first as usize].label.line, points[*second as usize].label.line))
         .collect();
     let (kind, name) = match order {
-        FenceOrder::SeqCst => ("full", "full fence"),
-        FenceOrder::Release => ("store-store", "store-store (release) fence"),
-        FenceOrder::Acquire => ("load-load", "load-load (acquire) fence"),
-        FenceOrder::AcqRel => ("store-store, load-load", "acquire and release fence"),
+        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
+        FenceOrder::Release => (FenceKind::StoreStore, "store-store (release) fence"),
+        FenceOrder::Acquire => (FenceKind::LoadLoad, "load-load (acquire) fence"),
+        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
     };
     let advice = match (order, position.before, &served[..]) {
         (FenceOrder::Release, true, _) => {
@@ -214,5 +214,5 @@ fn advice(
         (_, true, _) => format!("{short}:{line}: {name} before this line"),
         (_, false, _) => format!("{short}:{line}: {name} behind this line"),
     };
-    FenceAdvice { advice, file, line, before: position.before, order: kind.to_owned(), pairs: served, verified }
+    FenceAdvice { advice, file, line, before: position.before, order: kind, pairs: served, verified }
 }

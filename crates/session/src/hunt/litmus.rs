@@ -12,7 +12,7 @@ use fencepost_litmus::LitmusProgram;
 use fencepost_memory::{MachineOptions, with_machine};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
-use fencepost_report::Describe;
+use fencepost_report::{Command, Describe};
 use fencepost_trace::{CyclePoint, EventKind, Limits, Model, Outcome, Plan, StrategySpec, execution_seed};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -190,6 +190,6 @@ impl Subject for LitmusSubject<'_> {
     fn recording(&self, choices: &[u32], digest: String) -> Recording {
         let strategy = StrategySpec::Follow { choices: choices.to_vec() };
         let plan = Plan { model: self.options.model, buffer: self.options.buffer, strategy, limits: self.limits() };
-        Recording::new("hunt", &self.file, &self.case.digest, plan, digest)
+        Recording::new(Command::Hunt, &self.file, &self.case.digest, plan, digest)
     }
 }

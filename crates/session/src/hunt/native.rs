@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
-use fencepost_report::Describe;
+use fencepost_report::{Command, Describe};
 use fencepost_trace::{
     CampaignSpec, Cycle, CyclePoint, Failure, FindingKind, Limits, Model, Outcome, Plan, Sampling, Scheduler, Segment,
     StrategySpec, Task, ThreadId, Trace, Trials, execution_seed,
@@ -260,7 +260,7 @@ impl Subject for NativeSubject<'_> {
     fn recording(&self, choices: &[u32], digest: String) -> Recording {
         let plan = self.plan(self.options.model, StrategySpec::Follow { choices: choices.to_vec() });
         let request = self.campaign(self.options.model, &[]).request;
-        Recording::native("hunt", self.program, plan, &request, None, digest)
+        Recording::native(Command::Hunt, self.program, plan, &request, None, digest)
     }
 }
 

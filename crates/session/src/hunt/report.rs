@@ -7,7 +7,7 @@ use super::subject::Subject;
 use crate::event::{Event, Log};
 use crate::finish::{Item, finish};
 use crate::outcome::Outcome;
-use fencepost_report::{Evidence, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Report, Verdict};
+use fencepost_report::{Command, Evidence, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Report, Verdict};
 use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Severity, ThreadId};
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ pub fn report(
         let harmful = findings.iter().any(|finding| finding.severity == Severity::Harmful);
         Report::Hunt(HuntReport {
             fencepost: env!("CARGO_PKG_VERSION").to_owned(),
-            command: "hunt".to_owned(),
+            command: Command::Hunt,
             target: subject.name(),
             model: options.model,
             seed: options.seed,
@@ -122,7 +122,7 @@ fn describe(subject: &impl Subject, candidate: &Candidate) -> HuntCycle {
         harmful: candidate.harmful,
         probability: if candidate.trials == 0 { 0.0 } else { candidate.exposed as f64 / candidate.trials as f64 },
         outcome: candidate.outcome(),
-        method: candidate.method.map(str::to_owned),
+        method: candidate.method,
         harm: candidate.witness.as_ref().and_then(|witness| witness.exposure.harm.clone()),
     }
 }

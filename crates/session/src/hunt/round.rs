@@ -5,9 +5,10 @@ use super::lessons::Lessons;
 use super::options::{Options, is_late};
 use super::search::Search;
 use super::subject::{Attempt, Exposure, Fences, Subject};
-use super::trials::{SOLVED, on_schedule};
+use super::trials::on_schedule;
 use crate::error::Error;
 use fencepost_predict::Profile;
+use fencepost_report::HuntMethod;
 use fencepost_trace::{Schedule, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -78,7 +79,7 @@ impl<'a, S: Subject> Round<'a, S> {
                     attempts.push((*i, on_schedule(schedule.clone())));
                 }
             }
-            for attempt in self.run(search, &attempts, 1, SOLVED)? {
+            for attempt in self.run(search, &attempts, 1, HuntMethod::Solved)? {
                 let (i, strategy) = &attempts[attempt];
                 if let StrategySpec::Schedule { schedule, .. } = strategy {
                     good[*i].push(schedule.clone());
@@ -107,7 +108,7 @@ impl<'a, S: Subject> Round<'a, S> {
     pub fn work(
         &mut self,
         search: &mut Search,
-        work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>>,
+        work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>>,
     ) -> Result<(), Error> {
         for ((trials, name), attempts) in work {
             if trials > 0 {
@@ -123,7 +124,7 @@ impl<'a, S: Subject> Round<'a, S> {
         search: &mut Search,
         attempts: &[(usize, StrategySpec)],
         trials: u64,
-        name: &'static str,
+        name: HuntMethod,
     ) -> Result<Vec<usize>, Error> {
         self.number += 1;
         let mut good = Vec::new();

@@ -6,6 +6,7 @@ use super::round::Round;
 use super::search::Search;
 use super::subject::{Fences, Subject};
 use crate::error::Error;
+use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Points, Schedule, Stop, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -49,13 +50,13 @@ pub fn trials(
         round.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
         // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
         for _ in 0..REPEATS {
-            let mut work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+            let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
             for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
                 let mut left = options.trials.saturating_sub(search.cycles[i].trials);
-                for (name, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
-                    let share = left.min(if name == RELAXER { RELAXER_TRIALS } else { ORION_TRIALS });
+                for (method, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
+                    let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
                     left -= share;
-                    work.entry((share, name)).or_default().push((i, strategy));
+                    work.entry((share, method)).or_default().push((i, strategy));
                 }
             }
             round.work(search, work)?;
@@ -63,26 +64,21 @@ pub fn trials(
         }
     }
     // What is left is divided among the schedules that worked, or among the strategies.
-    let mut work: BTreeMap<(u64, &'static str), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+    let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
     for (i, schedules) in good.into_iter().enumerate() {
-        let mut methods: Vec<(&'static str, StrategySpec)> =
-            schedules.into_iter().map(|schedule| (SOLVED, on_schedule(schedule))).collect();
+        let mut methods: Vec<(HuntMethod, StrategySpec)> =
+            schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
         if methods.is_empty() && (!options.methods.solve || search.cycles[i].exposed > 0) {
             methods = published(options, round.subject, &search.cycles[i].cycle);
         }
         let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
-        for (k, (name, strategy)) in methods.into_iter().enumerate() {
+        for (k, (method, strategy)) in methods.into_iter().enumerate() {
             let share = left / n + u64::from((k as u64) < left % n);
-            work.entry((share, name)).or_default().push((i, strategy));
+            work.entry((share, method)).or_default().push((i, strategy));
         }
     }
     round.work(search, work)
 }
-
-/// The names of methods, as reports have them.
-pub const SOLVED: &str = "course";
-const RELAXER: &str = "relaxer";
-const ORION: &str = "orion";
 
 /// On a schedule that was solved for.
 pub fn on_schedule(schedule: Schedule) -> StrategySpec {
@@ -90,15 +86,15 @@ pub fn on_schedule(schedule: Schedule) -> StrategySpec {
 }
 
 /// The published strategies that are asked for, for one cycle.
-fn published(options: &Options, subject: &impl Subject, cycle: &Cycle) -> Vec<(&'static str, StrategySpec)> {
+fn published(options: &Options, subject: &impl Subject, cycle: &Cycle) -> Vec<(HuntMethod, StrategySpec)> {
     let relaxer = options.methods.relaxer.map(|options| {
         let points = Points::of(cycle, |point| subject.point(point).labels);
-        (RELAXER, StrategySpec::Relaxer { seed: 0, points, options })
+        (HuntMethod::Relaxer, StrategySpec::Relaxer { seed: 0, points, options })
     });
     let model = options.model;
     let orion = options.methods.orion.map(|options| {
         let stops = Stop::of(cycle, model, |point| subject.point(point));
-        (ORION, StrategySpec::Orion { seed: 0, stops, options })
+        (HuntMethod::Orion, StrategySpec::Orion { seed: 0, stops, options })
     });
     relaxer.into_iter().chain(orion).collect()
 }

@@ -15,7 +15,7 @@ use crate::recording::Recording;
 use crate::request::LitmusRequest;
 use crate::target::parse_litmus;
 use fencepost_explore::graph::ExploreError;
-use fencepost_report::{LitmusReport, ModelResult, Reached, ShownExecution, StateCount};
+use fencepost_report::{Command, LitmusReport, ModelResult, Reached, ShownExecution, StateCount};
 use fencepost_trace::{FindingKind, Model};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -191,7 +191,7 @@ impl Teller<'_> {
             let stem = format!("{stem}-{}", witness.plan.model);
             let mut names = (1..).map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") });
             let name = names.find(|name| self.names.insert(name.clone())).unwrap_or_default();
-            recordings.push((name, witness.recording("litmus", &report.file, case)));
+            recordings.push((name, witness.recording(Command::Litmus, &report.file, case)));
         }
         recordings
     }

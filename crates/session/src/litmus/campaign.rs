@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
-use fencepost_report::Seen;
+use fencepost_report::{Command, Seen};
 use fencepost_trace::{Finding, Severity};
 use std::rc::Rc;
 use std::time::Instant;
@@ -33,12 +33,11 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
     // Those that were cut off are executions like any other.
     let all = tally.executions + tally.blocked;
     let summary = Summary {
-        command: "test",
         complete: None,
         all_cut_off: tally.executions == 0 && tally.blocked > 0,
         executions: all,
         coverage: Some(Seen::new(tally.pairs.values().copied(), all)),
-        ..summary(&tally, started)
+        ..summary(Command::Test, &tally, started)
     };
     conclude(case, campaign, tally, summary, log)
 }
@@ -52,7 +51,7 @@ pub fn check(case: &Rc<LitmusCase>, request: &CampaignRequest, log: &mut Log<'_>
     })?;
     // A finding that ends the exploration leaves the rest unexplored.
     let complete = !tally.limited && (request.keep_going || tally.findings.is_empty());
-    let summary = Summary { command: "check", complete: Some(complete), ..summary(&tally, started) };
+    let summary = Summary { complete: Some(complete), ..summary(Command::Check, &tally, started) };
     conclude(case, request, tally, summary, log)
 }
 
@@ -88,9 +87,9 @@ fn run(
         .map_err(|error| Error::Explore { target: target.to_string(), error })
 }
 
-fn summary(tally: &Tally, started: Instant) -> Summary {
+fn summary(command: Command, tally: &Tally, started: Instant) -> Summary {
     Summary {
-        command: "",
+        command,
         complete: None,
         all_cut_off: false,
         executions: tally.executions,

@@ -12,7 +12,7 @@ use fencepost_explore::graph::{ExploreError, Explorer, Flow, Stuck, Visitor};
 use fencepost_explore::{Executed, execute};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_report::{Order, ShownExecution};
+use fencepost_report::{Command, Order, ShownExecution};
 use fencepost_trace::{EventId, Failure, Outcome, Plan, StrategySpec, ThreadId, Trace};
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ impl Witness {
     }
 
     /// As it is recorded.
-    pub fn recording(&self, command: &str, target: &str, case: &LitmusCase) -> Recording {
+    pub fn recording(&self, command: Command, target: &str, case: &LitmusCase) -> Recording {
         Recording::new(command, target, &case.digest, self.plan.clone(), digest::of_trace(&self.trace))
     }
 

@@ -12,6 +12,7 @@ use crate::outcome::Outcome;
 use crate::request::CampaignRequest;
 use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Explored, Results};
+use fencepost_report::Command;
 use fencepost_trace::{CampaignSpec, Limits, Model, Plan, StrategySpec};
 use std::time::Instant;
 
@@ -43,8 +44,13 @@ pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) ->
     })?;
     let explored = searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
     let complete = Some(explored.complete && specified);
-    let concluded =
-        Concluded { command: "check", complete, executions: explored.executions, blocked: explored.blocked, begun };
+    let concluded = Concluded {
+        command: Command::Check,
+        complete,
+        executions: explored.executions,
+        blocked: explored.blocked,
+        begun,
+    };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
 

@@ -12,13 +12,13 @@ use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::request::CampaignRequest;
 use fencepost_native::host::{Campaign, Found};
-use fencepost_report::{CallStack, Describe, Evidence, Seen};
+use fencepost_report::{CallStack, Command, Describe, Evidence, Seen};
 use fencepost_trace::{Action, Finding, Plan, ThreadId};
 use std::time::Instant;
 
 /// What differs between the commands.
 pub struct Concluded {
-    pub command: &'static str,
+    pub command: Command,
     /// For an exploration: was everything explored?
     pub complete: Option<bool>,
     pub executions: u64,
@@ -63,7 +63,7 @@ pub fn conclude(
 
 fn item(
     examined: Examined,
-    command: &str,
+    command: Command,
     program: &Program,
     campaign: &Campaign,
     plan: &Plan,

@@ -3,13 +3,13 @@
 use super::symbolizer::Symbolizer;
 use fencepost_mailbox::Beyond;
 use fencepost_native::host::Results;
-use fencepost_report::Restarted;
+use fencepost_report::{RestartKind, Restarted};
 
 /// What is said of it in the report.
 pub fn restarted(results: &Results, symbolizer: &Symbolizer) -> Restarted {
-    let how = if results.forked { "fork" } else { "in-place" };
+    let how = if results.forked { RestartKind::Fork } else { RestartKind::InPlace };
     let reason = results.beyond.as_ref().filter(|_| results.forked);
-    Restarted { how: how.to_owned(), reason: reason.map(|beyond| because(beyond, symbolizer)) }
+    Restarted { how, reason: reason.map(|beyond| because(beyond, symbolizer)) }
 }
 
 /// What is wrong with restarting in place, where the user insists.

@@ -13,6 +13,7 @@ use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
 use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Results};
+use fencepost_report::Command;
 use fencepost_trace::{BLOCK, CampaignSpec, Limits, Plan, StrategySpec};
 use std::time::Instant;
 
@@ -51,7 +52,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     })?;
     let (executions, blocked) = (searched.results.executions, blocked(&searched.results));
     let complete = (!specified).then_some(false);
-    let concluded = Concluded { command: "test", complete, executions, blocked, begun };
+    let concluded = Concluded { command: Command::Test, complete, executions, blocked, begun };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
 
