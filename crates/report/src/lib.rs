@@ -43,6 +43,7 @@ mod document;
 mod evidence;
 mod format;
 mod hunt;
+mod json;
 mod litmus;
 mod names;
 mod order;

@@ -3,8 +3,8 @@
 
 use fencepost_report::text::{self, TextStyle};
 use fencepost_report::{
-    Command, Describe, Document, FenceAdvice, FenceKind, Format, HuntCycle, HuntFinding, HuntMethod, HuntReport, Report,
-    Verdict,
+    Command, Describe, Document, FenceAdvice, FenceKind, Format, HuntCycle, HuntFinding, HuntMethod, HuntReport,
+    Report, Verdict,
 };
 use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Label, Model, Severity, ThreadId};
 use std::path::PathBuf;
@@ -108,8 +108,11 @@ fn fence(verified: bool) -> FenceAdvice {
 /// infeasible one only counted.
 #[test]
 fn violations_that_break_the_program_come_first() {
-    let cycles =
-        vec![cycle([10, 20], Severity::Harmful), cycle([30, 40], Severity::Benign), cycle([50, 60], Severity::Infeasible)];
+    let cycles = vec![
+        cycle([10, 20], Severity::Harmful),
+        cycle([30, 40], Severity::Benign),
+        cycle([50, 60], Severity::Infeasible),
+    ];
     let report = report(Verdict::Fail, cycles, vec![fence(true)]);
     check("hunt-fail.txt", &text::hunt(&report, &Dekker, TextStyle::PLAIN));
     check("hunt-fail.json", &report.to_json());

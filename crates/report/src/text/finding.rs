@@ -3,8 +3,16 @@
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
-use crate::{Command, Describe, Evidence, RunReport, Seen, Verdict};
+use crate::{Command, Describe, Document, Evidence, Report, RunReport, Seen, Verdict};
 use fencepost_trace::Finding;
+
+/// A whole report.
+pub fn render(document: &Document<'_>, style: TextStyle) -> String {
+    match document.report {
+        Report::Run(report) => run(report, document.evidence, document.describe, style),
+        Report::Hunt(report) => super::hunt(report, document.describe, style),
+    }
+}
 
 /// A campaign: what was done, and what came of it. `evidence` has, for each finding, what belongs to it.
 pub fn run(report: &RunReport, evidence: &[Evidence], describe: &dyn Describe, style: TextStyle) -> String {

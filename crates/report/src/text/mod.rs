@@ -13,7 +13,7 @@ mod style;
 
 pub use evidence::{evidence, shown_execution};
 pub use execution::{Execution, Mark, execution};
-pub use finding::{finding, reproduced, run};
+pub use finding::{finding, render, reproduced, run};
 pub use hunt::hunt;
 pub use layout::{clean, counted, grouped};
 pub use stack::{Call, printed, stack};

@@ -1,13 +1,10 @@
-//! The formats of reports, one file each.
+//! The formats of reports, one module each.
 //!
-//! A new one is a file here with a function `render`, and a line below: the command line takes its name, and what
-//! `--help` says of it, from that line.
+//! A new one is a file with a function `render`, and a line below: the command line takes its name, and what `--help`
+//! says of it, from that line.
 
-mod json;
-mod text;
-
-use crate::Document;
 use crate::text::TextStyle;
+use crate::{Document, json, text};
 use std::str::FromStr;
 
 macro_rules! formats {
