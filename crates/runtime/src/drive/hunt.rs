@@ -4,7 +4,7 @@ use crate::drive::{control, ending};
 use crate::platform::global::Global;
 use crate::platform::modules;
 use crate::results;
-use fencepost_mailbox::{Hunt, Record, output_fingerprint};
+use fencepost_mailbox::{Hunt, Message, Record, output_fingerprint};
 use fencepost_predict::confirm::confirm;
 use fencepost_trace::{Event, EventKind, FindingKind, StrategySpec, Task, Trace, Trials};
 use rustc_hash::FxHashMap;
@@ -49,7 +49,7 @@ pub fn strategy(execution: u64) -> StrategySpec {
 /// The execution has ended, perhaps with a failure. Was it a violation?
 pub fn end(
     execution: u64,
-    failure: Option<String>,
+    failure: Option<Message>,
     failures: Vec<(FindingKind, Option<u32>)>,
     output: impl FnOnce() -> String,
 ) {
@@ -64,7 +64,7 @@ pub fn end(
         let text = output();
         let shown = text.trim_end();
         (!hunting.outputs.contains(&output_fingerprint(&text)))
-            .then(|| format!("wrong output: it printed {shown:?}, which it never does without reordering"))
+            .then(|| format!("wrong output: it printed {shown:?}, which it never does without reordering").into())
     };
     let harm = failure.or_else(wrong);
     if hunting.known.0 != index {

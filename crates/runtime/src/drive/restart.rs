@@ -16,6 +16,7 @@ use crate::platform::{arena, modules, sys};
 use crate::results;
 use crate::threads::fibers;
 use fencepost_mailbox::{Beyond, Record, Request, Restart, Stack, state};
+use fencepost_trace::Action;
 
 struct State {
     restart: Restart,
@@ -69,7 +70,7 @@ pub fn beyond(deed: &str) {
         fibers::me().pc = global::caller();
         let me = fibers::current();
         let frames = fibers::stack_of(me).into_iter().filter(|pc| *pc != 0 && !modules::is_own(*pc));
-        let stack = Stack { thread: me.0, access: "call".to_owned(), frames: frames.map(modules::frame).collect() };
+        let stack = Stack { thread: me.0, access: Action::Call, frames: frames.map(modules::frame).collect() };
         tell(deed, Some(stack));
     }
     if state.restart == Restart::Auto {

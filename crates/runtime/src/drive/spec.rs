@@ -134,7 +134,7 @@ pub fn judge(verdict: &Verdict, request: &Request) {
         in_order(&state.operations),
     );
     let stack =
-        |o: &Operation| Stack { thread: o.thread.0, access: o.name.clone(), frames: vec![modules::frame(o.pc)] };
+        |o: &Operation| Stack { thread: o.thread.0, access: o.name.clone().into(), frames: vec![modules::frame(o.pc)] };
     let stacks = state.operations.iter().map(stack).collect();
     results::found_there(FindingKind::SpecViolation, hash(&state.observed), message, stacks);
 }

@@ -40,7 +40,7 @@ use crate::hooks;
 use crate::platform::global::{self, Global};
 use crate::platform::modules;
 use crate::threads::fibers;
-use fencepost_mailbox::{Request, note_about};
+use fencepost_mailbox::{Message, Request};
 use fencepost_trace::{GraphStep, Model, Op, Reply, ThreadId, Trace, VectorClock};
 pub use local_state::{digest, has_tried, may_fail};
 pub use passes::{hurry, is_late, run};
@@ -53,7 +53,7 @@ struct State {
     request: Request,
     clocks: Vec<VectorClock>,
     /// Why it is not complete, if it is not.
-    incomplete: Option<String>,
+    incomplete: Option<Message>,
     /// How often the program was run since this process began, or all started over.
     runs: u64,
     /// How often when somebody last looked whether it still does.
@@ -205,8 +205,8 @@ pub fn freeing(on: bool) {
 }
 
 /// The exploration is not complete.
-pub fn unsupported(why: &str) {
-    state().incomplete.get_or_insert_with(|| why.to_owned());
+pub fn unsupported(why: impl Into<Message>) {
+    state().incomplete.get_or_insert_with(|| why.into());
 }
 
 /// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
@@ -216,9 +216,9 @@ pub fn unsupported_here(why: &str) {
 }
 
 /// The same for another place.
-pub fn unsupported_at(why: &str, pc: usize) {
+pub fn unsupported_at(why: impl Into<Message>, pc: usize) {
     if is_on() && state().incomplete.is_none() {
-        unsupported(&note_about(why, &modules::frame(pc)));
+        unsupported(why.into().at(modules::frame(pc)));
     }
 }
 

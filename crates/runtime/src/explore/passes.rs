@@ -68,7 +68,7 @@ pub fn run(request: &Request) {
 
 /// Nothing that an exploration would say could be relied upon.
 fn refuse(why: Option<&str>) {
-    why.iter().for_each(|why| results::note(why));
+    why.iter().for_each(|why| results::note(*why));
     results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
 }
 

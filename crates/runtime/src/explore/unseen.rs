@@ -15,6 +15,7 @@ use crate::explore;
 use crate::platform::global::{self, Global};
 use crate::platform::modules;
 use crate::threads::fibers;
+use fencepost_mailbox::Message;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use rustc_hash::FxHashSet;
@@ -193,7 +194,7 @@ fn wrote(thread: ThreadId, at: usize) {
     if writes.iter().any(unordered) {
         let pc = fibers::all().get(thread).pc;
         let why = "code without instrumentation writes a variable, in an order that is not explored";
-        explore::unsupported_at(&format!("{why} ({at:#x})"), pc);
+        explore::unsupported_at(Message::about(why, at), pc);
     }
     writes.retain(|(place, by, _)| (*place, *by) != (at, thread));
     writes.push((at, thread, clock.get(thread)));

@@ -101,10 +101,10 @@ pub fn release(block: usize) {
                 details::freed(block);
             }
             Freed::Twice => {
-                let message = format!("free of a block that was freed before ({block:#x})");
+                let message = "free of a block that was freed before".to_owned();
                 misuse(FindingKind::DoubleFree, message, block)
             }
-            Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})"), block),
+            Freed::Unknown => misuse(FindingKind::Crash, "free of what is not a block".to_owned(), block),
         }
     })
 }

@@ -70,7 +70,7 @@ pub fn is_gone(object: Object, at: usize, deed: &'static str) {
 /// The running thread does this to an object in a state in which it must not.
 #[cold]
 pub fn wrong(object: Object, at: usize, deed: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {
-    results::misuse(format!("{deed} of a {} {state} ({at:#x})", object.name()), deed, at, other);
+    results::misuse(format!("{deed} of a {} {state}", object.name()), deed, at, other);
 }
 
 /// The running thread does this to an object that `holder` holds.

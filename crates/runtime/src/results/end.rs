@@ -9,7 +9,7 @@ use crate::drive::{atomically, campaign, control, debugger, hunt, spec};
 use crate::platform::modules;
 use crate::threads::fibers;
 use crate::{explore, hooks};
-use fencepost_mailbox::{End, Frame, Header, Record, Report, Request, Stack, death};
+use fencepost_mailbox::{End, Frame, Header, Message, Record, Report, Request, Stack, death};
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use std::sync::atomic::Ordering;
 
@@ -55,7 +55,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     let mut outputs = None;
     if let Some(asked) = &request.hunt {
         let failure = found.iter().find(|f| !asked.failures.contains(&f.fingerprint));
-        let harm = failure.map(|f| format!("{}: {}", f.kind, f.message));
+        let harm = failure.map(|f| Message { text: format!("{}: {}", f.kind, f.message.text), ..f.message.clone() });
         let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
         hunt::end(execution, harm, failures, || read_output(0));
     }
@@ -191,7 +191,7 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     };
     let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
     let details = details::about(0, &threads);
-    Some(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after: None })
+    Some(Found { fingerprint, kind, message: message.into(), stacks, spots: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -238,7 +238,7 @@ pub fn died(status: i32, request: &Request) -> bool {
         log(&Record::Finding(Box::new(Report {
             fingerprint,
             kind,
-            message,
+            message: message.into(),
             execution,
             stacks: Vec::new(),
             after: None,

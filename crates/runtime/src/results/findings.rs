@@ -6,7 +6,7 @@ use crate::detect::shadow::{self, Earlier, Kind, What};
 use crate::drive::{control, debugger, spec};
 use crate::platform::{global, modules};
 use crate::threads::fibers;
-use fencepost_mailbox::{Details, Frame, Place, Spot, Stack};
+use fencepost_mailbox::{Details, Frame, Message, Place, Spot, Stack};
 use fencepost_trace::FindingKind;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use std::hash::{Hash, Hasher};
 pub(super) struct Found {
     pub(super) fingerprint: u64,
     pub(super) kind: FindingKind,
-    pub(super) message: String,
+    pub(super) message: Message,
     pub(super) stacks: Vec<Stack>,
     pub(super) spots: Vec<Spot>,
     pub(super) details: Option<Details>,
@@ -33,7 +33,7 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
     let frames: Vec<Frame> =
         pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
-    Stack { thread, access: access.to_owned(), frames }
+    Stack { thread, access: access.into(), frames }
 }
 
 fn word(kind: Kind) -> &'static str {
@@ -58,16 +58,12 @@ fn deed(what: What) -> &'static str {
 }
 
 /// What is wrong with two accesses that nothing orders.
-fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String) {
+fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, Message) {
     let life = later.what.begins_or_ends().map(|object| (object, later, earlier));
     let life = life.or(earlier.what.begins_or_ends().map(|object| (object, earlier, later)));
     let Some((object, life, other)) = life else {
-        let message = format!(
-            "{} and {} of the same memory without order between them ({address:#x})",
-            word(earlier),
-            word(later)
-        );
-        return (FindingKind::DataRace, message);
+        let message = format!("{} and {} of the same memory without order between them", word(earlier), word(later));
+        return (FindingKind::DataRace, Message::about(message, address));
     };
     let done = if matches!(life.what, What::Destruction(_)) { "destroyed" } else { "initialised" };
     let meanwhile = match other.what {
@@ -78,11 +74,8 @@ fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, String)
         What::Free => "frees its memory".to_owned(),
         What::Access => format!("accesses its memory ({})", word(other)),
     };
-    let message = format!(
-        "a {} is {done} while another thread {meanwhile}: nothing orders the two ({address:#x})",
-        object.name()
-    );
-    (FindingKind::MutexMisuse, message)
+    let message = format!("a {} is {done} while another thread {meanwhile}: nothing orders the two", object.name());
+    (FindingKind::MutexMisuse, Message::about(message, address))
 }
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
@@ -135,7 +128,7 @@ pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &
     places.sort();
     let fingerprint = hash((FindingKind::MutexMisuse, &places));
     let (details, after) = (details::about(address, &threads), control::event_count());
-    let kind = FindingKind::MutexMisuse;
+    let (kind, message) = (FindingKind::MutexMisuse, Message::about(message, address));
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -150,14 +143,15 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
     let mut details = details::about(address, &[me.0]);
     let (finding, message) = if earlier.pc == 0 {
-        (FindingKind::HeapOverflow, format!("{} outside of a block of memory ({address:#x})", word(kind)))
+        (FindingKind::HeapOverflow, format!("{} outside of a block of memory", word(kind)))
     } else {
         details = details::about(address, &[me.0, earlier.thread]);
         stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
-        (FindingKind::UseAfterFree, format!("{} of memory that was freed ({address:#x})", word(kind)))
+        (FindingKind::UseAfterFree, format!("{} of memory that was freed", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
     let after = control::event_count();
+    let message = Message::about(message, address);
     record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -178,6 +172,7 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
     stacks.extend(freeing(&details));
     let fingerprint = hash((kind, &stacks[0].frames.first()));
     let after = control::event_count();
+    let message = Message::about(message, address);
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
 }
 
@@ -190,6 +185,7 @@ pub(super) fn record(found: Found) {
 /// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
 pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
     let (fingerprint, after) = (hash((kind, name)), control::event_count());
+    let message = message.into();
     record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
 }
 

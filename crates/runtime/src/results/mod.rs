@@ -11,6 +11,7 @@ use fencepost_mailbox::FILE_SIZE;
 use fencepost_mailbox::Header;
 use fencepost_mailbox::LOG_OFFSET;
 use fencepost_mailbox::MAGIC;
+use fencepost_mailbox::Message;
 use fencepost_mailbox::REQUEST_OFFSET;
 use fencepost_mailbox::Record;
 use fencepost_mailbox::Request;
@@ -93,10 +94,11 @@ pub fn log(record: &Record) {
 }
 
 /// Something that the user should know. However often it happens, and in however many child processes, it is said once.
-pub fn note(text: &str) {
+pub fn note(text: impl Into<Message>) {
     let Some(header) = header() else { return };
-    if header.table.met(hash(("note", text)), results().execution) != Some(false) {
-        log(&Record::Note { text: text.to_owned() });
+    let message = text.into();
+    if header.table.met(hash(("note", &message)), results().execution) != Some(false) {
+        log(&Record::Note(message));
     }
 }
 
