@@ -32,9 +32,8 @@ pub use queries::{
     set_memory, steps, trace,
 };
 use std::collections::BTreeMap;
-use time::let_time_come;
-use time::let_time_pass;
 pub use time::{await_time, interrupt};
+use time::{let_time_come, let_time_pass};
 
 /// An execution under one of the models. Most accesses never come to the engine: the race detectors of the runtime see
 /// them all, and the engine has none.
