@@ -370,7 +370,7 @@ fn every_strategy_is_named_in_the_help_and_can_be_asked_for() {
     let help = fencepost(directory.path(), &["test", "--help"]).stdout;
     let states = |name: &str| {
         let args = ["test", "SB.litmus", "--strategy", name, "--keep-going", "--executions", "200", "--format", "json"];
-        timeless(&fencepost(directory.path(), &args).json())
+        timeless(fencepost(directory.path(), &args).json())
     };
     for scheduler in fencepost_trace::Scheduler::ALL {
         assert!(help.contains(&format!("{scheduler} (")), "{scheduler} is missing in:\n{help}");
