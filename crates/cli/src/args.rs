@@ -5,16 +5,16 @@
 
 use crate::commands::Command;
 use crate::error::Error;
-use crate::limits::LITMUS_LIMITS;
 use crate::screen;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
 use fencepost_mailbox::Volatile;
-use fencepost_trace::{Limits, Model, Sampling, Scheduler};
-use std::num::NonZeroUsize;
+use fencepost_report::Format;
+use fencepost_session::{CampaignRequest, Work};
+use fencepost_trace::{Model, Sampling, Scheduler};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Finds the concurrency bugs that only appear when memory is relaxed, and shows the execution that breaks.
@@ -32,9 +32,8 @@ pub struct Cli {
 /// How to print.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ScreenArgs {
-    /// How to print: text (for people), json (for programs)
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
-    #[arg(hide_possible_values = true, help_heading = "Output")]
+    #[arg(long, global = true, help = format_help(), value_parser = formats(), default_value = "text")]
+    #[arg(value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub format: Format,
     /// When to use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
@@ -43,12 +42,6 @@ pub struct ScreenArgs {
     /// Print the verdict only
     #[arg(long, short, global = true, help_heading = "Output")]
     pub quiet: bool,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    Text,
-    Json,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,18 +69,12 @@ pub struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// How many workers.
-    pub fn jobs(&self) -> usize {
-        match self.jobs {
-            // More threads than this help nobody, and the system has limits too.
-            Some(jobs) => jobs.min(1024) as usize,
-            None => available_parallelism().map_or(1, NonZeroUsize::get),
-        }
-    }
-
-    /// Where one execution ends.
-    pub fn limits(&self) -> Limits {
-        self.max_steps.map_or(LITMUS_LIMITS, |max_steps| Limits { max_steps })
+    /// As a value.
+    pub fn work(&self) -> Work {
+        let usual = Work::default();
+        // More threads than this help nobody, and the system has limits too.
+        let jobs = self.jobs.map_or(usual.jobs, |jobs| jobs.min(1024) as usize);
+        Work { executions: self.executions, time: self.time, jobs, max_steps: self.max_steps }
     }
 }
 
@@ -132,16 +119,21 @@ pub struct CampaignArgs {
     pub suppressions: Option<PathBuf>,
 }
 
-impl CampaignArgs {
-    /// Complains about options that a litmus test has no use for.
-    pub fn for_litmus(&self) -> Result<(), Error> {
-        let option = match (&self.volatile, &self.suppressions, &self.spec) {
-            (Some(_), _, _) => "--volatile",
-            (_, Some(_), _) => "--suppressions",
-            (_, _, Some(_)) => "--spec",
-            _ => return Ok(()),
-        };
-        Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", self.target.display())))
+impl From<CampaignArgs> for CampaignRequest {
+    fn from(args: CampaignArgs) -> CampaignRequest {
+        CampaignRequest {
+            work: args.work.work(),
+            target: args.target,
+            arguments: args.arguments,
+            model: args.model,
+            seed: args.seed,
+            keep_going: args.keep_going,
+            spec: args.spec.map(Into::into),
+            out: Some(args.out),
+            timeout: args.timeout,
+            volatile: args.volatile,
+            suppressions: args.suppressions,
+        }
     }
 }
 
@@ -175,6 +167,14 @@ pub enum Spec {
     Atomic,
 }
 
+impl From<Spec> for fencepost_session::Spec {
+    fn from(spec: Spec) -> fencepost_session::Spec {
+        match spec {
+            Spec::Atomic => fencepost_session::Spec::Atomic,
+        }
+    }
+}
+
 /// The models of `litmus`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelList(pub Vec<Model>);
@@ -197,6 +197,18 @@ impl FromStr for ModelList {
         }
         Ok(ModelList(models))
     }
+}
+
+/// The report formats by their names.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).try_map(|name| Format::from_str(&name))
+}
+
+fn format_help() -> String {
+    let formats: Vec<String> =
+        Format::ALL.iter().map(|format| format!("{} ({})", format.name(), format.about())).collect();
+    format!("How to print: {}", formats.join(", "))
 }
 
 /// What a volatile access is.
@@ -250,10 +262,8 @@ pub fn parse() -> Result<Cli, Error> {
                 let text = if ansi { text.ansi().to_string() } else { text.to_string() };
                 screen::print(&text).err().unwrap_or(Error::Help(text))
             }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                Error::Usage("no command: try `fencepost --help`".to_owned())
-            }
-            _ => Error::Usage(one_line(&text.to_string())),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Error::usage("no command: try `fencepost --help`"),
+            _ => Error::usage(one_line(&text.to_string())),
         }
     })
 }

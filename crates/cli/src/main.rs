@@ -1,26 +1,16 @@
 //! The command `fencepost`.
 //!
-//! What was typed ([`args`]) becomes one of the [`commands`], which does its work and says how it ended: with a
-//! [`Status`](error::Status) or an [`Error`](error::Error). Both are exit statuses, and nothing else ends the process.
+//! What was typed ([`args`]) becomes one of the [`commands`], which asks `fencepost_session` for its work, and shows what
+//! comes of it on the [`screen`]. How it ended is a [`Status`](error::Status) or an [`Error`](error::Error). Both are
+//! exit statuses, and nothing else ends the process.
+
+#![forbid(unsafe_code)]
 
 mod args;
-mod campaign;
 mod commands;
-mod digest;
 mod error;
-mod exhaustive;
-mod hunt;
-mod in_order;
-mod limits;
-mod native;
 mod progress;
-mod recording;
 mod screen;
-mod subject;
-mod suppressions;
-mod tally;
-mod target;
-mod witness;
 
 use std::process::ExitCode;
 

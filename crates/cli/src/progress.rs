@@ -1,90 +1,54 @@
 //! The line that says how far the work is, while it goes on.
 //!
 //! It stands on the last line of the terminal that stderr is, and is gone when the work is done. Files and pipes
-//! never get it, nor does a terminal on which JSON is about to appear.
+//! never get it.
 
-use crate::limits::Budget;
-use crate::screen::Screen;
 use fencepost_report::text::{counted, grouped};
+use fencepost_session::Budget;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often it is drawn.
-const PAUSE: Duration = Duration::from_millis(100);
 /// Work that is done by then needs no line.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// What has been done, added up by those who do it.
-#[derive(Debug, Default)]
-pub struct Done {
-    executions: AtomicU64,
-    findings: AtomicU64,
+/// A line that is there until this is dropped.
+pub struct Line {
+    bar: ProgressBar,
+    budget: Budget,
+    started: Instant,
 }
-
-impl Done {
-    pub fn add(&self, executions: u64) {
-        self.executions.fetch_add(executions, Ordering::Relaxed);
-    }
-
-    pub fn found(&self) {
-        self.findings.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Executions and findings.
-    pub fn get(&self) -> (u64, u64) {
-        (self.executions.load(Ordering::Relaxed), self.findings.load(Ordering::Relaxed))
-    }
-}
-
-/// What litmus campaigns of this process have done.
-pub static LITMUS: Done = Done { executions: AtomicU64::new(0), findings: AtomicU64::new(0) };
-
-/// A line that is drawn until this is dropped.
-pub struct Line(Option<(Arc<AtomicBool>, JoinHandle<()>)>);
 
 impl Line {
-    /// Draws what `done` tells (executions, findings) until all that the budget permits is done.
-    pub fn start(screen: &Screen, budget: Budget, done: impl Fn() -> (u64, u64) + Send + 'static) -> Line {
-        let mixed = screen.json() && io::stdout().is_terminal();
-        if screen.quiet || mixed || !io::stderr().is_terminal() {
-            return Line(None);
+    /// For work that may go as far as the budget permits.
+    pub fn new(budget: Budget) -> Line {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template("{spinner} {wide_msg}").expect("a fixed template"));
+        Line { bar, budget, started: Instant::now() }
+    }
+
+    /// So much has been done.
+    pub fn draw(&mut self, executions: u64, findings: u64) {
+        let elapsed = self.started.elapsed();
+        if elapsed < QUIET {
+            return;
         }
-        let over = Arc::new(AtomicBool::new(false));
-        let flag = over.clone();
-        Line(Some((over, thread::spawn(move || draw(&flag, budget, &done)))))
+        if self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_message(message(executions, findings, elapsed, self.budget));
+        self.bar.tick();
+    }
+
+    /// Does something else with the terminal.
+    pub fn suspend(&self, other: impl FnOnce()) {
+        self.bar.suspend(other);
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if let Some((over, drawer)) = self.0.take() {
-            over.store(true, Ordering::Relaxed);
-            drawer.thread().unpark();
-            let _ = drawer.join();
-        }
+        self.bar.finish_and_clear();
     }
-}
-
-fn draw(over: &AtomicBool, budget: Budget, done: &dyn Fn() -> (u64, u64)) {
-    let started = Instant::now();
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    bar.set_style(ProgressStyle::with_template("{spinner} {wide_msg}").expect("a fixed template"));
-    while !over.load(Ordering::Relaxed) {
-        if started.elapsed() >= QUIET {
-            if bar.is_hidden() {
-                bar.set_draw_target(ProgressDrawTarget::stderr());
-            }
-            let (executions, findings) = done();
-            bar.set_message(message(executions, findings, started.elapsed(), budget));
-            bar.tick();
-        }
-        thread::park_timeout(PAUSE);
-    }
-    bar.finish_and_clear();
 }
 
 /// `12,000 executions, 30,000 a second, 2 findings, 10 s left`.

@@ -1,8 +1,12 @@
-//! Standard output: its format, width and colours, and what happens when nobody reads it.
+//! Standard output and standard error: format, width and colours, what is said while the work goes on, and what happens
+//! when nobody reads it.
 
-use crate::args::{Colour, Format, ScreenArgs};
-use crate::error::Error;
-use fencepost_report::text::Look;
+use crate::args::{Colour, ScreenArgs};
+use crate::error::{Error, Status};
+use crate::progress::Line;
+use fencepost_report::Format;
+use fencepost_report::text::{TextStyle, clean};
+use fencepost_session::{Event, Outcome, Sink};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use terminal_size::{Width, terminal_size_of};
 
@@ -10,26 +14,28 @@ use terminal_size::{Width, terminal_size_of};
 pub struct Screen {
     out: BufWriter<Stdout>,
     pub format: Format,
-    pub look: Look,
+    pub style: TextStyle,
     pub quiet: bool,
+    line: Option<Line>,
 }
 
 impl Screen {
     pub fn new(args: ScreenArgs) -> Screen {
-        let width = terminal_size_of(io::stdout()).map_or(Look::PLAIN.width, |(Width(width), _)| width.into());
+        let width = terminal_size_of(io::stdout()).map_or(TextStyle::PLAIN.width, |(Width(width), _)| width.into());
         // A terminal of no width is none, and text needs some room.
-        let width = if width == 0 { Look::PLAIN.width } else { width.max(40) };
+        let width = if width == 0 { TextStyle::PLAIN.width } else { width.max(40) };
         Screen {
             out: BufWriter::new(io::stdout()),
             format: args.format,
-            look: Look { width, colour: colours(args.color) },
+            style: TextStyle { width, colour: colours(args.color) },
             quiet: args.quiet,
+            line: None,
         }
     }
 
-    /// Is the output for programs?
-    pub fn json(&self) -> bool {
-        self.format == Format::Json
+    /// Is the output for people?
+    pub fn text(&self) -> bool {
+        self.format == Format::Text
     }
 
     /// Prints and flushes: results are worth most when they are there at once.
@@ -37,17 +43,69 @@ impl Screen {
         self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).map_err(Error::Stdout)
     }
 
-    /// Says what went wrong with a part of the work.
-    pub fn complain(&mut self, error: &Error) {
-        complain(error);
+    /// Prints the result of a command, and says what its exit status is.
+    pub fn conclude(&mut self, outcome: Outcome) -> Result<Status, Error> {
+        let text = match self.text() && self.quiet {
+            true => format!("{}\n", outcome.verdict()),
+            false => self.format.render(&outcome.document(), self.style),
+        };
+        self.print(&text)?;
+        match outcome.unwritten {
+            Some(error) => Err(error.into()),
+            None => Ok(outcome.verdict().into()),
+        }
+    }
+
+    /// A line on stderr, above the one that says how far the work is.
+    fn say(&mut self, text: &str) {
+        let say = || {
+            let _ = writeln!(io::stderr(), "{text}");
+        };
+        match &self.line {
+            Some(line) => line.suspend(say),
+            None => say(),
+        }
+    }
+}
+
+impl Sink for Screen {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Started(budget) => {
+                // No line among JSON that is about to appear on the same terminal.
+                let mixed = !self.text() && io::stdout().is_terminal();
+                let wanted = !self.quiet && !mixed && io::stderr().is_terminal();
+                self.line = wanted.then(|| Line::new(budget));
+            }
+            Event::Progress { executions, findings } => {
+                self.line.iter_mut().for_each(|line| line.draw(executions, findings));
+            }
+            Event::Remark(remark) => self.say(&remark.to_string()),
+            Event::Collecting { schedules } if !self.quiet && io::stderr().is_terminal() => {
+                self.say(&format!(
+                    "note: collecting the outcomes of atomic operations, from {schedules} schedules at most"
+                ));
+            }
+            Event::Collected { outcomes, schedules } if !self.quiet => {
+                self.say(&format!("note: atomic operations have {outcomes} outcomes, from {schedules} schedules"));
+            }
+            Event::Done(_) => self.line = None,
+            // These are in the result, too.
+            Event::Collecting { .. } | Event::Collected { .. } | Event::Finding(_) | Event::Cycle(_) => {}
+            // `litmus` has its own.
+            Event::Litmus(_) | Event::LitmusFailed { .. } => {}
+        }
     }
 }
 
 /// Says what went wrong, if it is worth saying and somebody listens.
 pub fn complain(error: &Error) {
-    if let Some(line) = error.line() {
-        let _ = writeln!(io::stderr(), "fencepost: {line}");
-    }
+    error.line().iter().for_each(|line| complain_of(line));
+}
+
+/// Says what went wrong.
+pub fn complain_of(problem: &str) {
+    let _ = writeln!(io::stderr(), "fencepost: {}", clean(problem));
 }
 
 /// Are there to be colours?

@@ -2,7 +2,7 @@
 //! (`test`).
 
 use crate::units::Unit;
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{Message, Restart};
 use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
 use fencepost_trace::{CampaignSpec, Model};
 use std::collections::BTreeSet;
@@ -79,14 +79,14 @@ fn outcomes(results: &Results) -> Outcomes {
     outcomes
 }
 
-/// What the thread has printed that ended the process. Others may have printed before, and then come too late; the
-/// status says who it was.
+/// What the thread has printed that ended the process. Others may have printed before or after it, and then come too
+/// late; the status says who it was: without one, the main thread.
 fn line_of_end(text: &str) -> Option<String> {
     let last = text.lines().last()?;
     let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);
     let line = match who {
         Some(who) => text.lines().find(|line| line.starts_with(who))?,
-        None => last,
+        None => text.lines().find(|line| line.starts_with('=')).unwrap_or(last),
     };
     Some(line.trim_end().to_owned())
 }
@@ -116,7 +116,7 @@ impl Subject<'_> {
         let incomplete = match results.explored {
             Some(explored) if explored.complete => None,
             _ if results.notes.is_empty() => Some("it does not say why".to_owned()),
-            _ => Some(results.notes.join("; ")),
+            _ => Some(told(&results.notes)),
         };
         Ok(Said { outcomes: outcomes(&results), executions, blocked, incomplete })
     }
@@ -130,7 +130,7 @@ impl Subject<'_> {
         let results = run_campaign(&campaign)?;
         let incomplete = match &results.collected {
             Some(collected) => collected.problem.clone(),
-            None => Some(format!("it did not end; {}", results.notes.join("; "))),
+            None => Some(format!("it did not end; {}", told(&results.notes))),
         };
         let executions = results.collected.as_ref().map_or(0, |collected| collected.executions);
         Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete })
@@ -145,4 +145,9 @@ impl Subject<'_> {
         let executions = results.executions;
         Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete: None })
     }
+}
+
+/// Notes in one line.
+fn told(notes: &[Message]) -> String {
+    notes.iter().map(Message::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -12,6 +12,8 @@
 //! The engine is deterministic: the same program and the same answers give the same execution, byte for byte. It
 //! keeps all its state in values, so that any number of executions can be under way at once.
 
+#![forbid(unsafe_code)]
+
 mod effect;
 mod execution;
 mod fiber;

@@ -4,6 +4,8 @@
 //! - [`enumerate`]: every choice of a model's machine;
 //! - [`graph`]: every execution graph that a model's axioms permit, each exactly once.
 
+#![forbid(unsafe_code)]
+
 pub mod enumerate;
 mod execute;
 pub mod graph;

@@ -53,6 +53,8 @@
 //! [`MAX_HEIGHT`] operands and [`MAX_NODES`] statements, expressions and names. The text ends at
 //! [`MAX_BYTES`] bytes. Beyond them there is an error, not a crash: a test that large is a mistake or an attack.
 
+#![forbid(unsafe_code)]
+
 pub mod ast;
 mod code;
 mod compile;

@@ -12,14 +12,15 @@
 //! are plain atomic words, so that the host always finds a state that makes sense: at most the last execution is
 //! missing, and [`Header::current`] says which one that is.
 
+#![forbid(unsafe_code)]
+
+mod message;
 mod record;
 mod request;
 mod table;
 
-pub use record::{
-    Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death, note_about,
-    parts_of_note,
-};
+pub use message::Message;
+pub use record::{Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
 pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Volatile, output_fingerprint};
 pub use table::{Slot, Table};
 

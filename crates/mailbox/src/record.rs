@@ -1,7 +1,7 @@
 //! What the runtime writes to the log.
 
-use crate::Observations;
-use fencepost_trace::{FindingKind, GraphStep, Sampling, Trace};
+use crate::{Message, Observations};
+use fencepost_trace::{Action, FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -40,7 +40,7 @@ pub enum Record {
         execution: u64,
         /// How the program suffered, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        harm: Option<String>,
+        harm: Option<Message>,
         /// How it failed, and which thread.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failures: Vec<(FindingKind, Option<u32>)>,
@@ -97,10 +97,7 @@ pub enum Record {
         sampling: Sampling,
     },
     /// Something the user should know: a call that breaks control, a mode that was changed.
-    Note {
-        /// In words.
-        text: String,
-    },
+    Note(Message),
 }
 
 /// A finding, with what is needed to show and to replay it.
@@ -111,7 +108,7 @@ pub struct Report {
     /// What kind of bug.
     pub kind: FindingKind,
     /// In words.
-    pub message: String,
+    pub message: Message,
     /// Which execution.
     pub execution: u64,
     /// Where: for a race both accesses, the later one first; otherwise the failing thread, or all that wait.
@@ -250,8 +247,8 @@ pub fn death(status: i32) -> (u64, String) {
 pub struct Stack {
     /// Which thread.
     pub thread: u32,
-    /// `read`, `write`, `rmw`, `wait` …
-    pub access: String,
+    /// What it does there.
+    pub access: Action,
     /// Where, innermost first.
     pub frames: Vec<Frame>,
 }
@@ -263,35 +260,4 @@ pub struct Frame {
     pub module: String,
     /// The address, as the file has it: without what was added when it was mapped.
     pub offset: u64,
-}
-
-/// What separates the words of a note from the place that they are about.
-const AT: char = '\u{1}';
-
-/// The text of a note about a place.
-pub fn note_about(text: &str, place: &Frame) -> String {
-    format!("{text}{AT}{}{AT}{:x}", place.module, place.offset)
-}
-
-/// The words of a note, and the place that it is about, if it says one.
-pub fn parts_of_note(note: &str) -> (&str, Option<Frame>) {
-    let mut parts = note.split(AT);
-    let text = parts.next().unwrap_or_default();
-    let place = parts.next().zip(parts.next());
-    let frame = |(module, offset): (&str, &str)| {
-        Some(Frame { module: module.to_owned(), offset: u64::from_str_radix(offset, 16).ok()? })
-    };
-    (text, place.and_then(frame))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_keeps_its_place() {
-        let place = Frame { module: "/bin/a b".to_owned(), offset: 0x1234 };
-        assert_eq!(parts_of_note(&note_about("why", &place)), ("why", Some(place)));
-        assert_eq!(parts_of_note("only words"), ("only words", None));
-    }
 }

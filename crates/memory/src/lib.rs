@@ -6,6 +6,8 @@
 //! - the *axioms*: a predicate on executions, which exhaustive exploration stands on and which checks
 //!   the machine.
 
+#![forbid(unsafe_code)]
+
 pub mod axioms;
 mod buffer;
 mod bytes;

@@ -5,8 +5,8 @@
 //! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
 use fencepost_mailbox::{
-    Activation, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Observations, Pruning, REQUEST_OFFSET, Record,
-    Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
+    Activation, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, Observations, Pruning, REQUEST_OFFSET,
+    Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
 use fencepost_trace::{BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
@@ -145,7 +145,7 @@ pub struct Results {
     /// Trials of a hunt that brought their cycle about.
     pub exposed: Vec<Record>,
     /// What the user should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
     /// Which reads read from which stores, each with the first execution in which it was seen.
     pub pairs: BTreeMap<Pair, u64>,
     /// Executions that a limit cut off, one for each set of places: which one, whether it was late, where its threads
@@ -335,7 +335,7 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
         // The executions do not depend on how many workers there are.
         results = run_once(&Campaign { jobs: 1, ..campaign.clone() }, library, start)?;
         let why = "the program writes to a file of its own choice: one worker runs all executions, lest they write to it at the same time";
-        results.notes.push(why.to_owned());
+        results.notes.push(why.into());
         return Ok(results);
     }
     results.found.sort_by_key(|f| f.first_execution);
@@ -636,13 +636,14 @@ impl Results {
         self.executions += 1;
         *self.ended.entry(name(End::Timeout)).or_default() += 1;
         let number = execution + 1;
-        self.notes.push(match timeout {
+        let note = match timeout {
             Some(timeout) => format!(
                 "execution {number} was killed: it took more than {} seconds (--timeout) and could not be interrupted",
                 timeout.as_secs_f64()
             ),
             None => format!("execution {number} was killed from outside (is there enough memory?)"),
-        });
+        };
+        self.notes.push(note.into());
     }
 
     /// A worker was killed because the time is over.
@@ -652,7 +653,7 @@ impl Results {
             let (executions, blocked) =
                 (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
             self.explored = Some(Explored { complete: false, executions, blocked });
-            self.notes.push("the limit of time was reached, in the middle of an execution".to_owned());
+            self.notes.push("the limit of time was reached, in the middle of an execution".into());
         }
     }
 
@@ -664,7 +665,7 @@ impl Results {
         let report = Report {
             fingerprint,
             kind: FindingKind::Crash,
-            message,
+            message: message.into(),
             execution,
             stacks: Vec::new(),
             after: None,
@@ -846,7 +847,7 @@ impl Mailbox {
                         part.digests.insert(execution, Digest { digest, seed, sampling });
                     }
                 }
-                Ok(Record::Note { text }) => part.notes.push(text),
+                Ok(Record::Note(message)) => part.notes.push(message),
                 Ok(Record::CutOff { execution, late, stacks }) => part.cut_off.push((execution, late, stacks)),
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Locals { list }) => part.locals = list,
@@ -861,7 +862,7 @@ impl Mailbox {
                     let collected = part.collected.get_or_insert_with(Collected::default);
                     (collected.executions, collected.problem) = (executions, problem);
                 }
-                Err(error) => part.notes.push(format!("a record that cannot be read: {error}")),
+                Err(error) => part.notes.push(format!("a record that cannot be read: {error}").into()),
             }
         }
         merge(results, part);

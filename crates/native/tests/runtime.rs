@@ -218,7 +218,7 @@ fn misuse_of_the_heap_is_found_under_every_model() {
         let results = run(&campaign);
         assert_eq!(kinds(&results), [FindingKind::UseAfterFree].into(), "{model}: {:?}", results.found);
         let [read, free] = &results.found[0].report.stacks[..] else { panic!("who reads and who has freed") };
-        assert_eq!((read.access.as_str(), free.access.as_str()), ("read", "free"));
+        assert_eq!((read.access.name(), free.access.name()), ("read", "free"));
         assert_eq!((read.thread, free.thread), (2, 1));
     }
 }
@@ -303,7 +303,7 @@ fn ends_are_told_apart_in_child_processes_too() {
 fn a_failure_says_where_and_what_was_printed() {
     let results = ends("assert");
     let report = &results.found[0].report;
-    assert!(report.message.contains("!seen"), "{}", report.message);
+    assert!(report.message.text.contains("!seen"), "{}", report.message);
     assert_eq!(report.stdout, "seen 1\n", "although it was never flushed");
     assert!(report.stderr.contains("Assertion `!seen' failed"), "{}", report.stderr);
     assert!(report.stacks[0].frames[0].module.ends_with("ends.c"), "the program is named as its source");
@@ -314,7 +314,7 @@ fn a_failure_says_where_and_what_was_printed() {
 fn a_deadlock_shows_every_thread_that_waits() {
     let results = ends("deadlock");
     assert_eq!(results.found[0].report.stacks.len(), 2);
-    assert!(results.found[0].report.stacks.iter().all(|s| s.access == "wait" && !s.frames.is_empty()));
+    assert!(results.found[0].report.stacks.iter().all(|s| s.access.name() == "wait" && !s.frames.is_empty()));
 }
 
 #[test]

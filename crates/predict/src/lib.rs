@@ -12,6 +12,8 @@
 //! - [`confirm`]: did it?
 //! - [`cover`]: where an ordering breaks all of a set of cycles.
 
+#![forbid(unsafe_code)]
+
 pub mod confirm;
 pub mod cover;
 pub mod critical;

@@ -1,6 +1,6 @@
 //! What a hunt for violations of sequential consistency found: the JSON document of `hunt`.
 
-use crate::Verdict;
+use crate::{Command, FenceKind, HuntMethod, Verdict};
 use fencepost_trace::{Finding, FindingLabel, Model, Severity};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct HuntReport {
     /// The version of Fencepost.
     pub fencepost: String,
     /// The subcommand.
-    pub command: String,
+    pub command: Command,
     /// The target as the user named it.
     pub target: String,
     /// The memory model.
@@ -67,9 +67,9 @@ pub struct HuntCycle {
     pub probability: f64,
     /// What it is.
     pub outcome: Severity,
-    /// What brought it about: `course`, `relaxer` or `orion`.
+    /// What brought it about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
+    pub method: Option<HuntMethod>,
     /// How it hurts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm: Option<String>,
@@ -86,8 +86,8 @@ pub struct FenceAdvice {
     pub line: u32,
     /// Before that line, or behind it?
     pub before: bool,
-    /// What it has to order: `full`, `store-store`, `load-load`.
-    pub order: String,
+    /// What it has to order.
+    pub order: FenceKind,
     /// The pairs of lines that it keeps in order.
     pub pairs: Vec<(u32, u32)>,
     /// Was the program run with it, and no harmful violation found any more?

@@ -6,10 +6,11 @@
 //! - [`LitmusReport`]: what a litmus test can do; [`litmus_json`] and [`text::litmus`];
 //! - [`RunReport`]: what a campaign found, which is its own JSON document; [`text::run`];
 //! - [`HuntReport`]: what a hunt for violations of sequential consistency found; [`text::hunt`];
+//! - [`Document`]: either of these with all that belongs to it, rendered by a [`Format`];
 //! - [`text::execution`]: one execution, threads side by side, in the words of a front end ([`Describe`]).
 //!
 //! ```
-//! use fencepost_report::text::Look;
+//! use fencepost_report::text::TextStyle;
 //! use fencepost_report::{LitmusReport, ModelResult, Reached, StateCount, litmus_json, text};
 //! use fencepost_trace::Model;
 //!
@@ -32,20 +33,31 @@
 //!     litmus_json(&report, &report.results[0], None),
 //!     r#"{"test":"2W","file":"2W.litmus","model":"sc","executions":2,"states":[{"x":1},{"x":2}]}"#
 //! );
-//! assert!(text::litmus(&report, Look::PLAIN).contains("2 executions"));
+//! assert!(text::litmus(&report, TextStyle::PLAIN).contains("2 executions"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod describe;
+mod document;
+mod evidence;
+mod format;
 mod hunt;
+mod json;
 mod litmus;
+mod names;
 mod order;
 mod run;
 pub mod text;
 
 pub use describe::{Describe, statement_at};
+pub use document::{Document, Report};
+pub use evidence::{CallStack, Evidence, ShownExecution};
+pub use format::Format;
 pub use hunt::{FenceAdvice, HuntCycle, HuntFinding, HuntReport};
 pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
+pub use names::{Command, FenceKind, HuntMethod, RestartKind};
 pub use order::{Order, Timeline};
 pub use run::{Restarted, RunReport, Seen, Verdict};

@@ -1,5 +1,6 @@
 //! What a campaign found: the JSON document of `test` and `check`.
 
+use crate::{Command, RestartKind};
 use fencepost_trace::{Finding, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,6 +15,17 @@ pub enum Verdict {
     Fail,
     /// Nothing was found, but a limit stopped the work before it was complete.
     Incomplete,
+}
+
+impl Verdict {
+    /// Of work in which something was found or not, and which was complete or not.
+    pub fn of(found: bool, complete: bool) -> Verdict {
+        match (found, complete) {
+            (true, _) => Verdict::Fail,
+            (false, true) => Verdict::Pass,
+            (false, false) => Verdict::Incomplete,
+        }
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -64,7 +76,7 @@ pub struct RunReport {
     /// The version of Fencepost.
     pub fencepost: String,
     /// The subcommand.
-    pub command: String,
+    pub command: Command,
     /// The target as the user named it.
     pub target: String,
     /// The memory model.
@@ -106,9 +118,9 @@ fn is_zero(n: &u64) -> bool {
 /// How executions of a native program began anew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Restarted {
-    /// `in-place`, or `fork` if executions had processes of their own.
+    /// In place, or in processes of their own.
     #[serde(rename = "restart")]
-    pub how: String,
+    pub how: RestartKind,
     /// Why not in place, where nobody asked for it.
     #[serde(rename = "restart_reason", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -117,7 +129,7 @@ pub struct Restarted {
 impl RunReport {
     /// Did a limit cut off all executions of a random campaign?
     pub fn is_all_cut_off(&self) -> bool {
-        self.command == "test" && self.blocked > 0 && self.blocked == self.executions
+        self.command == Command::Test && self.blocked > 0 && self.blocked == self.executions
     }
 
     /// The JSON document, with a newline at the end.

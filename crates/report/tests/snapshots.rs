@@ -1,16 +1,17 @@
 //! The text that people see, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report`
 //! writes them anew; the difference is then for review.
 
-use fencepost_report::text::{self, Call, Execution, Look, Mark};
+use fencepost_report::text::{self, Call, Execution, Mark, TextStyle};
 use fencepost_report::{
-    ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen, StateCount,
-    Verdict, litmus_error_json, litmus_json, statement_at,
+    Command, ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen,
+    ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
     Model, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
 };
 use std::path::PathBuf;
+use std::rc::Rc;
 
 fn check(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
@@ -21,8 +22,8 @@ fn check(name: &str, text: &str) {
     assert!(text == expected, "{name} differs; now it is:\n{text}");
 }
 
-fn look(width: usize) -> Look {
-    Look { width, colour: false }
+fn style(width: usize) -> TextStyle {
+    TextStyle { width, colour: false }
 }
 
 // ---- litmus tests
@@ -76,26 +77,26 @@ fn race_labels() -> Vec<FindingLabel> {
 
 #[test]
 fn states_of_a_test_under_five_models() {
-    check("states.txt", &text::litmus(&store_buffering(Quantifier::Exists), look(100)));
-    check("states-brief.txt", &text::litmus_brief(&store_buffering(Quantifier::Forall), look(100)));
+    check("states.txt", &text::litmus(&store_buffering(Quantifier::Exists), style(100)));
+    check("states-brief.txt", &text::litmus_brief(&store_buffering(Quantifier::Forall), style(100)));
 }
 
 #[test]
 fn promises_are_kept_or_broken() {
-    let text = [Quantifier::NotExists, Quantifier::Forall].map(|q| text::litmus(&store_buffering(q), look(100)));
+    let text = [Quantifier::NotExists, Quantifier::Forall].map(|q| text::litmus(&store_buffering(q), style(100)));
     check("states-promises.txt", &text.join("\n"));
 }
 
 #[test]
 fn a_narrow_terminal_gets_a_list() {
-    let text = text::litmus(&store_buffering(Quantifier::Exists), look(40));
+    let text = text::litmus(&store_buffering(Quantifier::Exists), style(40));
     assert!(text.lines().filter(|line| line.contains("r0=")).all(|line| line.chars().count() <= 40));
     check("states-narrow.txt", &text);
 }
 
 #[test]
 fn colours_mark_what_matters() {
-    let text = text::litmus(&store_buffering(Quantifier::Exists), Look { width: 100, colour: true });
+    let text = text::litmus(&store_buffering(Quantifier::Exists), TextStyle { width: 100, colour: true });
     check("states-colour.txt", &text.replace('\x1b', "ESC"));
 }
 
@@ -112,7 +113,7 @@ fn hostile_names_do_not_reach_the_terminal() {
     let mut report = store_buffering(Quantifier::Exists);
     report.test = "evil\x1b[2J\n".into();
     report.file = "\x07.litmus".into();
-    assert!(!text::litmus(&report, look(100)).contains(|c: char| c.is_control() && c != '\n'));
+    assert!(!text::litmus(&report, style(100)).contains(|c: char| c.is_control() && c != '\n'));
 }
 
 // ---- executions
@@ -184,11 +185,11 @@ fn trace(model: Model, steps: &[(u32, u32, EventKind)], x: &[u32], y: &[u32]) ->
     }
 }
 
-fn shown(trace: &Trace, order: Order, races: &[(EventId, EventId)], look: Look) -> String {
+fn shown(trace: &Trace, order: Order, races: &[(EventId, EventId)], style: TextStyle) -> String {
     let state = [("0:r0".to_owned(), "0".to_owned()), ("1:r0".to_owned(), "0".to_owned())];
     text::execution(
         &Execution { trace, order, describe: &Words, races, state: &state, involved: &[], marks: &[] },
-        look,
+        style,
     )
 }
 
@@ -206,8 +207,8 @@ fn buffers() -> Trace {
 
 #[test]
 fn store_buffers_side_by_side() {
-    check("execution-buffers.txt", &shown(&buffers(), Order::Executed, &[], look(100)));
-    check("execution-wide.txt", &shown(&buffers(), Order::Executed, &[], look(160)));
+    check("execution-buffers.txt", &shown(&buffers(), Order::Executed, &[], style(100)));
+    check("execution-wide.txt", &shown(&buffers(), Order::Executed, &[], style(160)));
 }
 
 /// Both loads read the initial value. Whatever the order, one of them is stale; the order of the trace would make
@@ -216,14 +217,14 @@ fn store_buffers_side_by_side() {
 fn a_stale_read_and_a_race() {
     let steps = [(0, 4, store(X)), (0, 5, load(Y, 0)), (1, 8, store(Y)), (1, 9, load(X, 0))];
     let races = [(EventId(1), EventId(4))];
-    check("execution-stale.txt", &shown(&trace(Model::C11, &steps, &[1], &[3]), Order::Graph, &races, look(100)));
+    check("execution-stale.txt", &shown(&trace(Model::C11, &steps, &[1], &[3]), Order::Graph, &races, style(100)));
 }
 
 /// P1 reads x from the initial value and y is read from P1: sequentially consistent, if P1 goes first.
 #[test]
 fn a_consistent_graph_is_shown_without_stale_reads() {
     let steps = [(0, 4, store(X)), (1, 8, store(Y)), (0, 5, load(Y, 2)), (1, 9, load(X, 0))];
-    let text = shown(&trace(Model::Sc, &steps, &[1], &[2]), Order::Graph, &[], look(100));
+    let text = shown(&trace(Model::Sc, &steps, &[1], &[2]), Order::Graph, &[], style(100));
     assert!(!text.contains("stale"), "{text}");
     check("execution-consistent.txt", &text);
 }
@@ -232,7 +233,7 @@ fn a_consistent_graph_is_shown_without_stale_reads() {
 fn threads_share_a_column_where_there_is_no_room() {
     let mut trace = buffers();
     trace.outcome = Outcome::Failed { thread: ThreadId(1), failure: Failure::Crash };
-    let text = shown(&trace, Order::Executed, &[], look(44));
+    let text = shown(&trace, Order::Executed, &[], style(44));
     assert!(text.lines().all(|line| line.chars().count() <= 44), "{text}");
     check("execution-narrow.txt", &text);
 }
@@ -242,7 +243,7 @@ fn threads_share_a_column_where_there_is_no_room() {
 fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
     RunReport {
         fencepost: "0.1.0".into(),
-        command: "test".into(),
+        command: Command::Test,
         target: "SB.litmus".into(),
         model: Model::C11,
         seed: 1,
@@ -279,8 +280,17 @@ fn data_race() -> Finding {
 #[test]
 fn a_run_that_found_something() {
     let report = run(Verdict::Fail, vec![data_race()]);
-    let execution = shown(&buffers(), Order::Executed, &[], look(100));
-    check("run-fail.txt", &text::run(&report, &[Some(execution)], &Words, look(100)));
+    let state = vec![("0:r0".to_owned(), "0".to_owned()), ("1:r0".to_owned(), "0".to_owned())];
+    let execution = ShownExecution {
+        trace: buffers(),
+        order: Order::Executed,
+        describe: Rc::new(Words),
+        races: Vec::new(),
+        state,
+        involved: Vec::new(),
+        marks: Vec::new(),
+    };
+    check("run-fail.txt", &text::run(&report, &[execution.into()], &Words, style(100)));
     check("run-fail.json", &report.to_json());
     assert_eq!(serde_json::from_str::<RunReport>(&report.to_json()).unwrap(), report);
 }
@@ -292,7 +302,7 @@ fn runs_that_found_nothing() {
     let nothing_new = RunReport { coverage: Some(Seen::new([0, 7], 10_000)), ..run(Verdict::Pass, vec![]) };
     let some_new = RunReport { coverage: Some(Seen::new([0, 9_000, 9_500], 10_000)), ..run(Verdict::Pass, vec![]) };
     let reports = [complete, run(Verdict::Incomplete, vec![]), nothing_new, some_new];
-    let text = reports.map(|report| text::run(&report, &[], &Words, look(100)));
+    let text = reports.map(|report| text::run(&report, &[], &Words, style(100)));
     check("run-pass.txt", &text.join("\n"));
 }
 
@@ -321,7 +331,7 @@ fn a_long_execution_is_cut_to_what_matters() {
         involved: &[ThreadId(1)],
         marks: &[mark],
     };
-    let text = text::execution(&shown, look(100));
+    let text = text::execution(&shown, style(100));
     assert!(!text.contains("P2"), "a thread that has no part in it has no column: {text}");
     check("execution-long.txt", &text);
 }
@@ -344,17 +354,17 @@ fn source_lines_are_marked() {
         }
     }
     let mut race = data_race();
-    let mut text = text::finding(&race, 10_000, &Native, look(100));
-    text += &text::finding(&race, 10_000, &Native, Look { width: 100, colour: true }).replace('\x1b', "ESC");
+    let mut text = text::finding(&race, 10_000, &Native, style(100));
+    text += &text::finding(&race, 10_000, &Native, TextStyle { width: 100, colour: true }).replace('\x1b', "ESC");
     race.labels[1].label.file = "moved.c".into();
-    text += &text::finding(&race, 10_000, &Native, look(100));
+    text += &text::finding(&race, 10_000, &Native, style(100));
     race.labels[1].label = race.labels[0].label.clone();
     race.labels[0].label.column = 0;
     race.labels[1].label.column = 0;
-    text += &text::finding(&race, 10_000, &Native, look(100));
+    text += &text::finding(&race, 10_000, &Native, style(100));
     // Lines that the file no longer has.
     race.labels.iter_mut().for_each(|label| label.label.line = 900);
-    text += &text::finding(&race, 10_000, &Native, look(100));
+    text += &text::finding(&race, 10_000, &Native, style(100));
     check("finding-source.txt", &text);
 }
 
@@ -368,14 +378,14 @@ fn stacks_and_output_are_cut() {
     let lines: String = (1..30).map(|i| format!("line {i}\x1b[2J\n")).collect();
     check(
         "stack.txt",
-        &(text::stack("thread 1 (write):", &calls, look(100)) + &text::printed("stdout", &lines, look(100))),
+        &(text::stack("thread 1 (write):", &calls, style(100)) + &text::printed("stdout", &lines, style(100))),
     );
-    assert_eq!(text::stack("thread 1", &[], look(100)) + &text::printed("stdout", "", look(100)), "");
+    assert_eq!(text::stack("thread 1", &[], style(100)) + &text::printed("stdout", "", style(100)), "");
 }
 
 #[test]
 fn a_campaign_that_came_to_no_end_says_so() {
     let mut report = run(Verdict::Incomplete, vec![]);
     (report.blocked, report.states) = (report.executions, None);
-    check("run-cut-off.txt", &text::run(&report, &[], &Words, look(100)));
+    check("run-cut-off.txt", &text::run(&report, &[], &Words, style(100)));
 }

@@ -1,6 +1,6 @@
 //! What was found.
 
-use crate::{Label, ThreadId};
+use crate::{Action, Label, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -90,8 +90,8 @@ pub struct FindingLabel {
     pub label: Label,
     /// Who.
     pub thread: ThreadId,
-    /// `read`, `write`, `rmw`, `wait` …
-    pub access: String,
+    /// What.
+    pub access: Action,
 }
 
 /// A thread at a program point, with the calls that led there.

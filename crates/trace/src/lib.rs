@@ -16,6 +16,9 @@
 //! The one idea behind them: an execution is a deterministic function of a program and a plan, and it
 //! returns a trace.
 
+#![forbid(unsafe_code)]
+
+mod action;
 mod campaign;
 mod clock;
 mod coverage;
@@ -32,6 +35,7 @@ mod sampling;
 mod strategy;
 mod value;
 
+pub use action::Action;
 pub use campaign::{CampaignSpec, Task, Trials};
 pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};

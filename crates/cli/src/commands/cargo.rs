@@ -3,7 +3,6 @@
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_native::compiler::become_cargo;
-use fencepost_native::embedded::runtime_directory;
 use std::ffi::OsString;
 
 /// Build a Rust package as cargo does, with instrumentation and with the runtime linked in.
@@ -19,7 +18,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args, _: &mut Screen) -> Result<Status, Error> {
-    let directory =
-        runtime_directory().map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
-    Err(Error::Refused(become_cargo(&args.arguments, &directory).to_string()))
+    let directory = super::runtime()?;
+    Err(Error::refused(become_cargo(&args.arguments, &directory).to_string()))
 }

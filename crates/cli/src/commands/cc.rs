@@ -3,7 +3,6 @@
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_native::compiler::{Language, become_compiler};
-use fencepost_native::embedded::runtime_directory;
 use std::ffi::OsString;
 
 /// Compile C as gcc does (or as the compiler that FENCEPOST_CC names), with instrumentation and with the runtime
@@ -24,7 +23,6 @@ pub fn run(args: Args, _: &mut Screen) -> Result<Status, Error> {
 
 /// Becomes the compiler; comes back only if that fails.
 pub fn compile(language: Language, arguments: &[OsString]) -> Result<Status, Error> {
-    let directory =
-        runtime_directory().map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
-    Err(Error::Refused(become_compiler(language, arguments, &directory).to_string()))
+    let directory = super::runtime()?;
+    Err(Error::refused(become_compiler(language, arguments, &directory).to_string()))
 }

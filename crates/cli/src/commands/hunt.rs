@@ -2,13 +2,12 @@
 
 use crate::args::{Spec, duration, positive};
 use crate::error::{Error, Status};
-use crate::hunt::{self, Options, Ways};
 use crate::screen::Screen;
-use crate::target::Target;
+use fencepost_session::{HuntMethods, HuntRequest, hunt};
 use fencepost_trace::{Model, OrionOptions, RelaxerOptions};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Predict violations of sequential consistency, force each one to happen, and tell those that break the program from
 /// those that do not.
@@ -97,52 +96,49 @@ enum Method {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    if !matches!(args.model, Model::Tso | Model::Pso | Model::Pslo) {
-        let problem =
-            format!("hunt is for tso, pso and pslo: {} has no machine that reorders what sc orders", args.model);
-        return Err(Error::Usage(problem));
-    }
     if args.load_delay >= args.store_delay {
-        return Err(Error::Usage("--load-delay must be less than --store-delay".to_owned()));
+        return Err(Error::usage("--load-delay must be less than --store-delay"));
     }
-    if args.buffer.is_some() && args.model == Model::Pslo {
-        return Err(Error::Usage("--buffer is for tso and pso: pslo has no store buffers to bound".to_owned()));
-    }
-    let has = |method| args.method == Method::Both || args.method == method;
-    let options = Options {
+    let methods = args.methods();
+    let usual = HuntRequest::new(args.target);
+    let request = HuntRequest {
+        arguments: args.arguments,
         model: args.model,
         executions: args.executions,
         trials: args.trials,
         length: (args.cycle_length > 0).then_some(args.cycle_length),
-        ways: Ways {
-            solve: has(Method::Solve),
-            relaxer: has(Method::Relaxer).then_some(RelaxerOptions {
-                chance: args.chance,
-                store_delay: args.store_delay,
-                load_delay: args.load_delay,
-            }),
-            orion: has(Method::Orion).then_some(OrionOptions {
-                buffer: Some(args.buffer.map_or(64, |n| n as u32)),
-                patience: args.patience,
-                all: args.all_reorderings,
-            }),
-        },
+        methods,
         buffer: args.buffer.map(|n| n as u32),
-        spec: args.spec,
+        spec: args.spec.map(Into::into),
         fences: !args.no_fences,
-        deadline: args.time.and_then(|time| Instant::now().checked_add(time)),
-        jobs: args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize),
+        time: args.time,
+        jobs: args.jobs.map_or(usual.jobs, |n| n as usize),
         max_steps: args.max_steps,
         timeout: args.timeout,
         seed: args.seed,
-        out: args.out,
+        out: Some(args.out),
+        ..usual
     };
-    match Target::load(&args.target, &args.arguments)? {
-        Target::Litmus { .. } if args.spec.is_some() => {
-            let problem = format!("--spec is for native programs: {} is a litmus test", args.target.display());
-            Err(Error::Usage(problem))
+    let outcome = hunt(&request, screen)?;
+    screen.conclude(outcome)
+}
+
+impl Args {
+    /// What brings cycles about.
+    fn methods(&self) -> HuntMethods {
+        let has = |method| self.method == Method::Both || self.method == method;
+        HuntMethods {
+            solve: has(Method::Solve),
+            relaxer: has(Method::Relaxer).then_some(RelaxerOptions {
+                chance: self.chance,
+                store_delay: self.store_delay,
+                load_delay: self.load_delay,
+            }),
+            orion: has(Method::Orion).then_some(OrionOptions {
+                buffer: Some(self.buffer.map_or(HuntMethods::ORION_BUFFER, |n| n as u32)),
+                patience: self.patience,
+                all: self.all_reorderings,
+            }),
         }
-        Target::Litmus { subject, digest } => hunt::litmus(&subject, &digest, &args.target, &options, screen),
-        Target::Native(program) => hunt::native(&program, &options, screen),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
-use fencepost_native::embedded::{include_directory, runtime_directory};
+use fencepost_native::embedded::include_directory;
 
 /// Print the directory of fencepost.h and fencepost.rs, for build systems that do not use `fencepost cc`.
 ///
@@ -11,8 +11,7 @@ use fencepost_native::embedded::{include_directory, runtime_directory};
 pub struct Args {}
 
 pub fn run(_: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let directory =
-        runtime_directory().map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
+    let directory = super::runtime()?;
     screen.print(&format!("{}\n", include_directory(&directory).display()))?;
     Ok(Status::Clean)
 }

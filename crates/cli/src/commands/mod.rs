@@ -12,14 +12,14 @@ mod include;
 mod litmus;
 mod replay;
 mod rustflags;
-mod shared;
 mod test;
-
-pub use shared::write_run;
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use clap::Subcommand;
+use fencepost_native::embedded::runtime_directory;
+use fencepost_session::Error as SessionError;
+use std::path::PathBuf;
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:ident: $file:ident,)*) => {
@@ -50,4 +50,10 @@ commands! {
     Cargo: cargo,
     Include: include,
     Rustflags: rustflags,
+}
+
+/// Where the runtime is, unpacked if need be.
+fn runtime() -> Result<PathBuf, Error> {
+    let problem = |error| SessionError::target("the runtime", format!("cannot be unpacked: {error}"));
+    Ok(runtime_directory().map_err(problem)?)
 }

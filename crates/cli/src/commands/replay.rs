@@ -1,15 +1,11 @@
 //! `fencepost replay`: one recorded execution again.
 
-use crate::digest;
 use crate::error::{Error, Status};
-use crate::native;
-use crate::recording::Recording;
 use crate::screen::Screen;
-use crate::target::{Target, read_target};
-use crate::witness::Witness;
 use fencepost_report::text;
+use fencepost_session::{ReplayRequest, Replayed, Rerun, replay};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Run one recorded execution again, event for event, and show it.
 ///
@@ -31,54 +27,35 @@ pub struct Args {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let recording = Recording::read(&args.recording)?;
-    if let Some(native) = &recording.native {
-        let target = args.target.as_deref().unwrap_or(Path::new(&recording.target));
-        let gdb = args.gdb.then_some(&args.gdb_arguments[..]);
-        return native::replay(&args.recording, target, &recording, native, gdb, screen);
-    }
-    if args.gdb {
-        return Err(Error::replay(&args.recording, "--gdb is for native programs, and this is a litmus test"));
-    }
-    let Target::Litmus { subject, .. } = load(&args, &recording)? else {
-        return Err(Error::replay(&args.recording, "it was recorded from a litmus test"));
-    };
-    let witness = Witness::new(&subject, recording.plan.clone())
-        .map_err(|error| Error::replay(&args.recording, format!("the execution diverged: {error}")))?;
-    if digest::of_trace(&witness.trace) != recording.trace_digest {
-        let problem =
-            format!("the execution diverged from the recorded one, which version {} made", recording.fencepost);
-        return Err(Error::replay(&args.recording, problem));
-    }
-    if screen.json() {
-        let trace = serde_json::to_string(&witness.trace).expect("a trace is always JSON");
-        screen.print(&format!("{trace}\n"))?;
-    } else {
-        let mut text = String::new();
-        if !screen.quiet {
-            text += &witness.text(&subject, screen.look);
-            text.push('\n');
-            if let Some(finding) = &recording.finding {
-                text += &text::reproduced(finding, &*subject, screen.look);
-            }
+    let gdb = args.gdb.then_some(args.gdb_arguments);
+    let replayed = replay(&ReplayRequest { recording: args.recording, target: args.target, gdb })?;
+    let status = if replayed.finding.is_some() { Status::Found } else { Status::Clean };
+    let text = match &replayed.run {
+        Rerun::Debugged => return Ok(status),
+        Rerun::Traced(execution) if !screen.text() => {
+            serde_json::to_string(&execution.trace).expect("a trace is always JSON") + "\n"
         }
-        text +=
-            &format!("same execution as recorded: {} under {}\n", text::clean(&recording.target), recording.plan.model);
-        screen.print(&text)?;
-    }
-    Ok(if recording.finding.is_some() { Status::Found } else { Status::Clean })
+        _ => text_of(&replayed, screen),
+    };
+    screen.print(&text)?;
+    Ok(status)
 }
 
-/// The program that was recorded, under its recorded name; an error if it has changed.
-fn load(args: &Args, recording: &Recording) -> Result<Target, Error> {
-    let path = args.target.as_deref().unwrap_or(Path::new(&recording.target));
-    if args.target.is_none() && recording.target == "-" {
-        return Err(Error::replay(&args.recording, "the program came from standard input: name a file with --target"));
+fn text_of(replayed: &Replayed, screen: &Screen) -> String {
+    let mut text = String::new();
+    let verbose = screen.text() && !screen.quiet;
+    if let (true, Rerun::Traced(execution)) = (verbose, &replayed.run) {
+        text += &text::shown_execution(execution, screen.style);
+        text.push('\n');
     }
-    let bytes = read_target(path)
-        .map_err(|error| Error::replay(&args.recording, format!("{error} (--target names the program elsewhere)")))?;
-    if digest::of_bytes(&bytes) != recording.target_digest {
-        return Err(Error::replay(&args.recording, format!("{} has changed since it was recorded", path.display())));
+    if let (true, Some(finding)) = (verbose, &replayed.finding) {
+        text += &text::reproduced(finding, &*replayed.describe, screen.style);
     }
-    Target::litmus(&recording.target, &bytes)
+    let program = format!("{} under {}", text::clean(&replayed.target), replayed.model);
+    text + &match &replayed.run {
+        Rerun::Repeated { steps } => {
+            format!("the finding is there again: {program}, {steps} steps (too many for a trace)\n")
+        }
+        Rerun::Traced(_) | Rerun::Debugged => format!("same execution as recorded: {program}\n"),
+    }
 }

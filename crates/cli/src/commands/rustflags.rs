@@ -3,7 +3,6 @@
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_native::compiler::rust_flags;
-use fencepost_native::embedded::runtime_directory;
 
 /// Print the options with which rustc builds a program that can be tested, for RUSTFLAGS.
 ///
@@ -14,12 +13,11 @@ use fencepost_native::embedded::runtime_directory;
 pub struct Args {}
 
 pub fn run(_: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let directory =
-        runtime_directory().map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
+    let directory = super::runtime()?;
     let flags: Vec<String> = rust_flags(&directory).iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
     // Cargo takes what is between spaces for an option of its own.
     if let Some(flag) = flags.iter().find(|flag| flag.contains(char::is_whitespace)) {
-        return Err(Error::Refused(format!("RUSTFLAGS cannot have spaces, but this option has: {flag}")));
+        return Err(Error::refused(format!("RUSTFLAGS cannot have spaces, but this option has: {flag}")));
     }
     screen.print(&format!("{}\n", flags.join(" ")))?;
     Ok(Status::Clean)

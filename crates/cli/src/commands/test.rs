@@ -1,21 +1,12 @@
 //! `fencepost test`: many executions, at random.
 
-use super::shared::{Campaign, watch};
 use crate::args::{CampaignArgs, SamplingArgs};
-use crate::campaign;
 use crate::error::{Error, Status};
-use crate::limits::Budget;
-use crate::native;
-use crate::progress::{LITMUS, Line};
 use crate::screen::Screen;
-use crate::target::Target;
 use fencepost_mailbox::Pruning;
-use fencepost_trace::{Model, Scheduler};
+use fencepost_session::{TestRequest, test};
+use fencepost_trace::Scheduler;
 use std::str::FromStr;
-use std::time::Instant;
-
-/// How many executions there are if nobody says.
-const EXECUTIONS: u64 = 10_000;
 
 /// Run many executions of a program, each choice at random, and report what goes wrong.
 ///
@@ -62,30 +53,13 @@ impl From<Restart> for fencepost_mailbox::Restart {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let started = Instant::now();
-    let Args { campaign: args, sampling, buffer, restart, prune } = args;
+    let Args { campaign, sampling, buffer, restart, prune } = args;
     if sampling.depth.is_some() && sampling.strategy != Scheduler::Pct && sampling.strategy != Scheduler::Mix {
-        return Err(Error::Usage(format!("--depth is for pct: {} has no priorities that change", sampling.strategy)));
+        let strategy = sampling.strategy;
+        return Err(Error::usage(format!("--depth is for pct: {strategy} has no priorities that change")));
     }
     let sampling = sampling.sampling();
-    if buffer.is_some() && !matches!(args.model, Model::Tso | Model::Pso) {
-        return Err(Error::Usage(format!("--buffer is for tso and pso: {} has no store buffers to bound", args.model)));
-    }
-    if prune.window().is_some() && args.model != Model::C11 {
-        return Err(Error::Usage(format!("--prune aggressive is for c11, not for {}", args.model)));
-    }
-    let (subject, digest) = match Target::load(&args.target, &args.arguments)? {
-        Target::Litmus { subject, digest } => (subject, digest),
-        Target::Native(program) => {
-            return native::test(&program, &args, sampling, buffer, restart.into(), prune, screen);
-        }
-    };
-    args.for_litmus()?;
-    let executions = args.work.executions.or_else(|| args.work.time.is_none().then_some(EXECUTIONS));
-    let budget = Budget::new(executions, args.work.time);
-    let line = Line::start(screen, budget, || LITMUS.get());
-    let tally = campaign::random(&subject, watch(&args, buffer), (args.seed, sampling), budget, args.work.jobs())
-        .map_err(|error| Error::Explore { target: args.target.display().to_string(), error })?;
-    drop(line);
-    Campaign { command: "test", args: &args, subject: &subject, digest: &digest, started }.finish(tally, None, screen)
+    let request = TestRequest { campaign: campaign.into(), sampling, buffer, restart: restart.into(), prune };
+    let outcome = test(&request, screen)?;
+    screen.conclude(outcome)
 }

@@ -3,7 +3,7 @@
 //! A row is a step; its number stands in the margin and is what reads-from refers to. Where threads are too many for
 //! the terminal they share one column, and each row names its own.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, counted, cut, width, wrap};
 use super::relevant::relevant;
 use crate::order::Staleness;
@@ -65,7 +65,7 @@ struct Columns {
 }
 
 /// The execution as text.
-pub fn execution(shown: &Execution<'_>, look: Look) -> String {
+pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     let timeline = Timeline::new(shown.trace, shown.order);
     let after = shown.marks.iter().map(|mark| mark.after).max();
     let kept = relevant(shown.trace, &timeline, shown.involved, after);
@@ -76,35 +76,35 @@ pub fn execution(shown: &Execution<'_>, look: Look) -> String {
     threads.sort();
     threads.dedup();
     let margin = timeline.events().len().to_string().len() + 3;
-    let each = look.width.saturating_sub(margin) / threads.len().max(1);
+    let each = style.width.saturating_sub(margin) / threads.len().max(1);
     let apart = each > LEAST_COLUMN;
-    let column = if apart { each.saturating_sub(1).min(64) } else { look.width.saturating_sub(margin) };
+    let column = if apart { each.saturating_sub(1).min(64) } else { style.width.saturating_sub(margin) };
     let columns = Columns { apart, column, margin, threads };
     let mut text = String::new();
     if apart && !columns.threads.is_empty() {
-        text += &header(shown, &columns, look);
+        text += &header(shown, &columns, style);
     }
     let mut skipped = 0;
     for (position, id) in timeline.events().iter().enumerate() {
         for mark in shown.marks.iter().filter(|mark| mark.after as usize == position) {
-            text += &elision(std::mem::take(&mut skipped), &columns, look);
-            text += &marked(shown, mark, &columns, look);
+            text += &elision(std::mem::take(&mut skipped), &columns, style);
+            text += &marked(shown, mark, &columns, style);
         }
         let Some(event) = shown.trace.event(*id) else { continue };
         if !is_shown(*id) {
             skipped += 1;
             continue;
         }
-        text += &elision(std::mem::take(&mut skipped), &columns, look);
+        text += &elision(std::mem::take(&mut skipped), &columns, style);
         let mut lines = cell(shown, &timeline, event);
         columns.name(&mut lines, event.thread, shown);
-        text += &row(&format!("#{}", timeline.number(*id)), event.thread, &lines, &columns, look);
+        text += &row(&format!("#{}", timeline.number(*id)), event.thread, &lines, &columns, style);
     }
-    text += &elision(skipped, &columns, look);
+    text += &elision(skipped, &columns, style);
     for mark in shown.marks.iter().filter(|mark| mark.after as usize >= timeline.events().len()) {
-        text += &marked(shown, mark, &columns, look);
+        text += &marked(shown, mark, &columns, style);
     }
-    text += &ending(shown, look);
+    text += &ending(shown, style);
     text
 }
 
@@ -123,32 +123,32 @@ impl Columns {
     }
 }
 
-fn elision(steps: usize, columns: &Columns, look: Look) -> String {
+fn elision(steps: usize, columns: &Columns, style: TextStyle) -> String {
     match steps {
         0 => String::new(),
         steps => {
             let line = format!("{:1$}… {2} …", "", columns.margin, counted(steps as u64, "step"));
-            look.dim(&line) + "\n"
+            style.dim(&line) + "\n"
         }
     }
 }
 
-fn marked(shown: &Execution<'_>, mark: &Mark, columns: &Columns, look: Look) -> String {
+fn marked(shown: &Execution<'_>, mark: &Mark, columns: &Columns, style: TextStyle) -> String {
     let mut lines = vec![Line::Source(statement(shown, &mark.label)), Line::Remark(mark.remark.clone())];
     columns.name(&mut lines, mark.thread, shown);
-    row(">", mark.thread, &lines, columns, look)
+    row(">", mark.thread, &lines, columns, style)
 }
 
-fn header(shown: &Execution<'_>, columns: &Columns, look: Look) -> String {
+fn header(shown: &Execution<'_>, columns: &Columns, style: TextStyle) -> String {
     let mut line = " ".repeat(columns.margin);
     for thread in &columns.threads {
         let name = clean(&shown.describe.thread(*thread)).into_owned();
         line += &format!("{:1$} ", cut(&name, columns.column), columns.column);
     }
-    look.bold(line.trim_end()) + "\n"
+    style.bold(line.trim_end()) + "\n"
 }
 
-fn row(name: &str, thread: ThreadId, lines: &[Line], columns: &Columns, look: Look) -> String {
+fn row(name: &str, thread: ThreadId, lines: &[Line], columns: &Columns, style: TextStyle) -> String {
     let indent = if columns.apart { columns.position(thread) * (columns.column + 1) } else { 0 };
     let mut text = String::new();
     let mut first = true;
@@ -162,10 +162,10 @@ fn row(name: &str, thread: ThreadId, lines: &[Line], columns: &Columns, look: Lo
         match line {
             Line::Source(source) => push(fit_source(source, columns.column)),
             Line::Effect(effect) => {
-                wrap(effect, columns.column - 2).iter().for_each(|part| push(format!("  {}", look.dim(part))));
+                wrap(effect, columns.column - 2).iter().for_each(|part| push(format!("  {}", style.dim(part))));
             }
             Line::Remark(remark) => {
-                wrap(remark, columns.column - 2).iter().for_each(|part| push(format!("  {}", look.notable(part))));
+                wrap(remark, columns.column - 2).iter().for_each(|part| push(format!("  {}", style.notable(part))));
             }
         }
     }
@@ -302,7 +302,7 @@ fn remarks(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> Vec<Str
     remarks
 }
 
-fn ending(shown: &Execution<'_>, look: Look) -> String {
+fn ending(shown: &Execution<'_>, style: TextStyle) -> String {
     let names = |threads: &[ThreadId]| {
         threads.iter().map(|thread| shown.describe.thread(*thread)).collect::<Vec<_>>().join(", ")
     };
@@ -318,12 +318,12 @@ fn ending(shown: &Execution<'_>, look: Look) -> String {
     };
     let mut text = String::new();
     if !end.is_empty() {
-        text += &format!("{}\n", look.bad(&end));
+        text += &format!("{}\n", style.bad(&end));
     }
     if !shown.state.is_empty() && shown.trace.outcome == Outcome::Finished {
         let state: Vec<String> = shown.state.iter().map(|(name, value)| format!("{}={value}", clean(name))).collect();
-        for (i, line) in wrap(&state.join(" "), look.width.saturating_sub(13)).iter().enumerate() {
-            text += &format!("{:11}  {}\n", if i == 0 { "final state" } else { "" }, look.bold(line));
+        for (i, line) in wrap(&state.join(" "), style.width.saturating_sub(13)).iter().enumerate() {
+            text += &format!("{:11}  {}\n", if i == 0 { "final state" } else { "" }, style.bold(line));
         }
     }
     text

@@ -1,31 +1,46 @@
 //! What was found, in words.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
-use crate::{Describe, RunReport, Seen, Verdict};
+use crate::{Command, Describe, Document, Evidence, Report, RunReport, Seen, Verdict};
 use fencepost_trace::Finding;
 
-/// A campaign: what was done, and what came of it. `shown` has, for each finding, the execution that shows it, if there
-/// is one to show.
-pub fn run(report: &RunReport, shown: &[Option<String>], describe: &dyn Describe, look: Look) -> String {
+/// A whole report.
+pub fn render(document: &Document<'_>, style: TextStyle) -> String {
+    match document.report {
+        Report::Run(report) => run(report, document.evidence, document.describe, style),
+        Report::Hunt(report) => super::hunt(report, document.describe, style),
+    }
+}
+
+/// A campaign: what was done, and what came of it. `evidence` has, for each finding, what belongs to it.
+pub fn run(report: &RunReport, evidence: &[Evidence], describe: &dyn Describe, style: TextStyle) -> String {
     let mut text = String::new();
     for (i, item) in report.findings.iter().enumerate() {
-        text += &finding(item, report.executions, describe, look);
+        text += &finding(item, report.executions, describe, style);
         text.push('\n');
-        if let Some(Some(execution)) = shown.get(i) {
-            text += execution;
+        if let Some(evidence) = evidence.get(i) {
+            text += &super::evidence(evidence, style);
             text.push('\n');
         }
     }
-    text += &conclusion(report, look);
-    text
+    text += &conclusion(report, style);
+    text + &restart(report)
+}
+
+/// A line about executions that were not restarted as one would expect.
+fn restart(report: &RunReport) -> String {
+    match report.restart.as_ref().and_then(|restart| restart.reason.as_ref()) {
+        Some(reason) => format!("  restart: by fork, because {}\n", clean(reason)),
+        None => String::new(),
+    }
 }
 
 /// One finding of so many executions.
-pub fn finding(finding: &Finding, executions: u64, describe: &dyn Describe, look: Look) -> String {
-    let mut text = what(finding, describe, look);
-    text += &look.dim(&format!(
+pub fn finding(finding: &Finding, executions: u64, describe: &dyn Describe, style: TextStyle) -> String {
+    let mut text = what(finding, describe, style);
+    text += &style.dim(&format!(
         "  in {} of {}, first in execution {}",
         grouped(finding.count),
         counted(executions, "execution"),
@@ -39,27 +54,27 @@ pub fn finding(finding: &Finding, executions: u64, describe: &dyn Describe, look
 }
 
 /// A finding that was met again.
-pub fn reproduced(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
-    what(finding, describe, look)
+pub fn reproduced(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
+    what(finding, describe, style)
 }
 
-fn what(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
-    let mut text = format!("finding {}: {}\n", finding.id, look.bad(&finding.kind.to_string()));
-    for line in wrap(&clean(&finding.message), look.width.saturating_sub(2)) {
+fn what(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
+    let mut text = format!("finding {}: {}\n", finding.id, style.bad(&finding.kind.to_string()));
+    for line in wrap(&clean(&finding.message), style.width.saturating_sub(2)) {
         text += &format!("  {line}\n");
     }
-    text += &source::places(finding, describe, look);
+    text += &source::places(finding, describe, style);
     if let Some(memory) = &finding.memory {
         text += &format!("  memory: {}\n", clean(&memory.text));
     }
-    text + &reason(finding, look) + &stacks(finding)
+    text + &reason(finding, style) + &stacks(finding)
 }
 
-fn reason(finding: &Finding, look: Look) -> String {
+fn reason(finding: &Finding, style: TextStyle) -> String {
     let mut text = String::new();
     for (i, sentence) in finding.reason.iter().enumerate() {
         let start = if i == 0 { "  why: " } else { "       " };
-        for (j, line) in wrap(&clean(sentence), look.width.saturating_sub(7)).iter().enumerate() {
+        for (j, line) in wrap(&clean(sentence), style.width.saturating_sub(7)).iter().enumerate() {
             text += &format!("{}{line}\n", if j == 0 { start } else { "       " });
         }
     }
@@ -78,15 +93,15 @@ fn stacks(finding: &Finding) -> String {
     text
 }
 
-fn conclusion(report: &RunReport, look: Look) -> String {
+fn conclusion(report: &RunReport, style: TextStyle) -> String {
     let found = counted(report.findings.len() as u64, "finding");
     let verdict = match report.verdict {
-        Verdict::Pass => look.good("pass"),
-        Verdict::Fail => look.bad(&format!("fail: {found}")),
+        Verdict::Pass => style.good("pass"),
+        Verdict::Fail => style.bad(&format!("fail: {found}")),
         Verdict::Incomplete if report.is_all_cut_off() => {
-            look.notable("incomplete: nothing found, but a limit cut every execution off before its end")
+            style.notable("incomplete: nothing found, but a limit cut every execution off before its end")
         }
-        Verdict::Incomplete => look.notable("incomplete: nothing found, but stopped by a limit"),
+        Verdict::Incomplete => style.notable("incomplete: nothing found, but stopped by a limit"),
     };
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {
@@ -108,7 +123,7 @@ fn conclusion(report: &RunReport, look: Look) -> String {
         report.seconds
     );
     // Of an exploration most of these are no loss: they go on as others do.
-    if report.blocked > 0 && report.command == "test" {
+    if report.blocked > 0 && report.command == Command::Test {
         text +=
             "  blocked: cut off before the end, or for ever in a loop; --max-steps and --timeout let them go further\n";
     }

@@ -1,6 +1,6 @@
 //! A hunt, in words.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use crate::{Describe, HuntCycle, HuntReport, Verdict};
 use fencepost_trace::{FindingKind, FindingLabel, Severity};
@@ -10,10 +10,10 @@ const SHOWN: usize = 5;
 const LISTED: usize = 12;
 
 /// What a hunt found, in the words of the program.
-pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String {
+pub fn hunt(report: &HuntReport, describe: &dyn Describe, style: TextStyle) -> String {
     let mut text = String::new();
     for finding in report.findings.iter().filter(|f| f.finding.kind != FindingKind::ScViolation) {
-        text += &super::finding(&finding.finding, report.executions, describe, look);
+        text += &super::finding(&finding.finding, report.executions, describe, style);
         text.push('\n');
     }
     let replay = |cycle: &HuntCycle| {
@@ -22,12 +22,12 @@ pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String 
     };
     let of = |outcome: Severity| report.cycles.iter().filter(move |cycle| cycle.outcome == outcome);
     for cycle in of(Severity::Harmful).take(SHOWN) {
-        text += &format!("{}: {}\n", look.bad("violation that breaks the program"), brief(cycle));
-        text += &accesses(cycle, describe, look);
-        for line in cycle.harm.iter().flat_map(|harm| wrap(&clean(harm), look.width.saturating_sub(2))) {
+        text += &format!("{}: {}\n", style.bad("violation that breaks the program"), brief(cycle));
+        text += &accesses(cycle, describe, style);
+        for line in cycle.harm.iter().flat_map(|harm| wrap(&clean(harm), style.width.saturating_sub(2))) {
             text += &format!("  {line}\n");
         }
-        text += &look.dim(&format!("  {}", often(cycle)));
+        text += &style.dim(&format!("  {}", often(cycle)));
         text.push('\n');
         if let Some(path) = replay(cycle) {
             text += &format!("  again: fencepost replay {}\n", clean(path));
@@ -35,11 +35,11 @@ pub fn hunt(report: &HuntReport, describe: &dyn Describe, look: Look) -> String 
         text.push('\n');
     }
     let rest: Vec<&HuntCycle> = of(Severity::Harmful).skip(SHOWN).collect();
-    text += &listed("more violations that break the program", &rest, &replay, look);
+    text += &listed("more violations that break the program", &rest, &replay, style);
     let benign: Vec<&HuntCycle> = of(Severity::Benign).collect();
-    text += &listed("violations that do no harm", &benign, &replay, look);
-    text += &advice(report, look);
-    text += &conclusion(report, look);
+    text += &listed("violations that do no harm", &benign, &replay, style);
+    text += &advice(report, style);
+    text += &conclusion(report, style);
     text
 }
 
@@ -57,15 +57,15 @@ fn listed<'a>(
     title: &str,
     cycles: &[&'a HuntCycle],
     replay: &dyn Fn(&'a HuntCycle) -> Option<&'a str>,
-    look: Look,
+    style: TextStyle,
 ) -> String {
     if cycles.is_empty() {
         return String::new();
     }
-    let mut text = format!("{} ({})\n", look.bold(title), grouped(cycles.len() as u64));
+    let mut text = format!("{} ({})\n", style.bold(title), grouped(cycles.len() as u64));
     for cycle in cycles.iter().take(LISTED) {
         let path = replay(cycle).map_or_else(String::new, |path| format!(" ({})", clean(path)));
-        text += &format!("  {}{}\n", brief(cycle), look.dim(&format!(" {}{path}", often(cycle))));
+        text += &format!("  {}{}\n", brief(cycle), style.dim(&format!(" {}{path}", often(cycle))));
     }
     if cycles.len() > LISTED {
         text += &format!("  and {} (run.json has them all)\n", counted((cycles.len() - LISTED) as u64, "other"));
@@ -86,7 +86,7 @@ fn brief(cycle: &HuntCycle) -> String {
     }
 }
 
-fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
+fn accesses(cycle: &HuntCycle, describe: &dyn Describe, style: TextStyle) -> String {
     let mut text = String::new();
     let mut before = None;
     let place = |label: &FindingLabel| format!("{}:{}", clean(&label.label.function), label.label.line);
@@ -100,16 +100,16 @@ fn accesses(cycle: &HuntCycle, describe: &dyn Describe, look: Look) -> String {
         let place = place(label);
         let statement =
             describe.statement(&label.label).map(|statement| clean(&statement).into_owned()).unwrap_or_default();
-        text += &format!("    {thread:9} {:5}  {place:width$}  {}\n", label.access, look.dim(&statement));
+        text += &format!("    {thread:9} {:5}  {place:width$}  {}\n", label.access, style.dim(&statement));
     }
     text
 }
 
-fn advice(report: &HuntReport, look: Look) -> String {
+fn advice(report: &HuntReport, style: TextStyle) -> String {
     if report.fences.is_empty() {
         return String::new();
     }
-    let mut text = look.bold("what prevents all that break the program");
+    let mut text = style.bold("what prevents all that break the program");
     text.push('\n');
     for fence in &report.fences {
         text += &format!("  {}\n", clean(&fence.advice));
@@ -121,7 +121,7 @@ fn advice(report: &HuntReport, look: Look) -> String {
     text
 }
 
-fn conclusion(report: &HuntReport, look: Look) -> String {
+fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let name = report.model.name().to_uppercase();
     let total = report.cycles.len();
     let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
@@ -143,9 +143,9 @@ fn conclusion(report: &HuntReport, look: Look) -> String {
         ),
     };
     let verdict = match report.verdict {
-        Verdict::Pass => look.good("pass"),
-        Verdict::Fail => look.bad("fail"),
-        Verdict::Incomplete => look.notable("incomplete: nothing harmful found, but stopped by a limit"),
+        Verdict::Pass => style.good("pass"),
+        Verdict::Fail => style.bad("fail"),
+        Verdict::Incomplete => style.notable("incomplete: nothing harmful found, but stopped by a limit"),
     };
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {

@@ -2,11 +2,11 @@
 //!
 //! `annotate-snippets` draws them: the library behind rustc's own diagnostics' look, kept by the Rust project.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, place, width};
 use crate::Describe;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use fencepost_trace::{Finding, FindingKind, FindingLabel, Label};
+use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Label};
 use std::ops::Range;
 
 /// Lines before and after those that matter.
@@ -19,7 +19,7 @@ struct Spot<'a> {
 }
 
 /// Where a finding happened: source lines where they are known, otherwise names and numbers.
-pub(super) fn places(finding: &Finding, describe: &dyn Describe, look: Look) -> String {
+pub(super) fn places(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
     let mut spots: Vec<Spot<'_>> = Vec::new();
     for (i, label) in finding.labels.iter().enumerate() {
         let caption = caption(finding, i, label, describe);
@@ -37,7 +37,7 @@ pub(super) fn places(finding: &Finding, describe: &dyn Describe, look: Look) -> 
     let (mut text, mut unknown) = (String::new(), Vec::new());
     for file in files {
         let here: Vec<&Spot<'_>> = spots.iter().filter(|spot| spot.label.file == file).collect();
-        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &spots[0], look)) {
+        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &spots[0], style)) {
             Some(excerpt) => text += &excerpt,
             None => unknown.extend(here),
         }
@@ -56,7 +56,7 @@ fn bare(spots: &[&Spot<'_>]) -> String {
     spots.iter().map(line).collect()
 }
 
-fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, look: Look) -> Option<String> {
+fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, style: TextStyle) -> Option<String> {
     let lines: Vec<&str> = source.lines().collect();
     let (least, most) =
         here.iter().fold((u32::MAX, 0), |(a, b), spot| (a.min(spot.label.line), b.max(spot.label.line)));
@@ -83,9 +83,9 @@ fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, look: Look) -> Op
         let annotation = kind.span(from + within.start..from + within.end).label(clean(&caption).into_owned());
         snippet = snippet.annotation(annotation);
     }
-    let renderer = if look.colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
     let group = Group::with_level(Level::ERROR).element(snippet);
-    let mut text = renderer.term_width(look.width).render(&[group]);
+    let mut text = renderer.term_width(style.width).render(&[group]);
     text.push('\n');
     Some(text)
 }
@@ -113,29 +113,29 @@ fn caption(finding: &Finding, index: usize, label: &FindingLabel, describe: &dyn
     let thread = describe.thread(label.thread);
     let race = matches!(finding.kind, FindingKind::DataRace | FindingKind::MutexMisuse) && describe.later_first();
     let past = race && index > 0;
-    let act = match (&label.access[..], past) {
-        ("read", false) => "reads here",
-        ("read", true) => "read here",
-        ("write", false) => "writes here",
-        ("write", true) => "wrote here",
-        ("rmw", false) => "reads and writes here",
-        ("rmw", true) => "read and wrote here",
-        ("atomic read", false) => "reads here, atomically",
-        ("atomic read", true) => "read here, atomically",
-        ("atomic write", false) => "writes here, atomically",
-        ("atomic write", true) => "wrote here, atomically",
-        ("free", _) => "freed it here",
-        ("allocation", _) => "allocated it here",
-        ("use", false) => "uses it here",
-        ("use", true) => "used it here",
-        ("lock", _) => "locked it here",
-        ("unlock", _) => "unlocks it here",
-        ("destroy", false) => "destroys it here",
-        ("destroy", true) => "destroyed it here",
-        ("init", false) => "initialises it here",
-        ("init", true) => "initialised it here",
-        ("wait", _) => "waits here",
-        ("spin", _) => "goes around here",
+    let act = match (&label.access, past) {
+        (Action::Read, false) => "reads here",
+        (Action::Read, true) => "read here",
+        (Action::Write, false) => "writes here",
+        (Action::Write, true) => "wrote here",
+        (Action::Rmw, false) => "reads and writes here",
+        (Action::Rmw, true) => "read and wrote here",
+        (Action::AtomicRead, false) => "reads here, atomically",
+        (Action::AtomicRead, true) => "read here, atomically",
+        (Action::AtomicWrite, false) => "writes here, atomically",
+        (Action::AtomicWrite, true) => "wrote here, atomically",
+        (Action::Free, _) => "freed it here",
+        (Action::Allocate, _) => "allocated it here",
+        (Action::Use, false) => "uses it here",
+        (Action::Use, true) => "used it here",
+        (Action::Lock, _) => "locked it here",
+        (Action::Unlock, _) => "unlocks it here",
+        (Action::Destroy, false) => "destroys it here",
+        (Action::Destroy, true) => "destroyed it here",
+        (Action::Initialise, false) => "initialises it here",
+        (Action::Initialise, true) => "initialised it here",
+        (Action::Wait, _) => "waits here",
+        (Action::Spin, _) => "goes around here",
         _ => match finding.kind {
             FindingKind::Assertion => "fails here",
             FindingKind::Abort => "aborts here",

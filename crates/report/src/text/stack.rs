@@ -1,6 +1,6 @@
 //! Where a thread was, and what the program had printed.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, counted, place, width};
 use fencepost_trace::Label;
 
@@ -17,26 +17,26 @@ pub struct Call {
 }
 
 /// The calls of a thread, the innermost first, under a line that says whose they are.
-pub fn stack(title: &str, calls: &[Call], look: Look) -> String {
+pub fn stack(title: &str, calls: &[Call], style: TextStyle) -> String {
     if calls.is_empty() {
         return String::new();
     }
     let shown = &calls[..calls.len().min(MOST)];
-    let functions = shown.iter().map(|call| width(&call.label.function)).max().unwrap_or(0).min(look.width / 2);
+    let functions = shown.iter().map(|call| width(&call.label.function)).max().unwrap_or(0).min(style.width / 2);
     let mut text = format!("  {}\n", clean(title));
     for call in shown {
         let inlined = if call.inlined { " (inlined)" } else { "" };
         let line = format!("    {:functions$}  {}", clean(&call.label.function), place(&call.label));
-        text += &format!("{}{}\n", line.trim_end(), look.dim(inlined));
+        text += &format!("{}{}\n", line.trim_end(), style.dim(inlined));
     }
     if calls.len() > MOST {
-        text += &look.dim(&format!("    … {} …\n", counted((calls.len() - MOST) as u64, "call")));
+        text += &style.dim(&format!("    … {} …\n", counted((calls.len() - MOST) as u64, "call")));
     }
     text
 }
 
 /// The end of what the program had printed to `stream`.
-pub fn printed(stream: &str, output: &str, look: Look) -> String {
+pub fn printed(stream: &str, output: &str, style: TextStyle) -> String {
     let lines: Vec<&str> = output.lines().collect();
     if lines.is_empty() {
         return String::new();
@@ -44,7 +44,7 @@ pub fn printed(stream: &str, output: &str, look: Look) -> String {
     let cut = lines.len().saturating_sub(MOST);
     let mut text = format!("  {stream} of the program:\n");
     if cut > 0 {
-        text += &look.dim(&format!("    … {} …\n", counted(cut as u64, "line")));
+        text += &style.dim(&format!("    … {} …\n", counted(cut as u64, "line")));
     }
     lines[cut..].iter().for_each(|line| text += &format!("    {}\n", clean(line)));
     text

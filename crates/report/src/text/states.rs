@@ -1,6 +1,6 @@
 //! What a litmus test can do: one table, a row for each final state, a column for each model.
 
-use super::Look;
+use super::TextStyle;
 use super::layout::{clean, counted, grouped, width, wrap};
 use crate::{LitmusReport, ModelResult, Quantifier, Reached};
 use fencepost_trace::FindingLabel;
@@ -19,10 +19,10 @@ struct Row {
 }
 
 /// A test in full: the table of its final states, and what the condition says under each model.
-pub fn litmus(report: &LitmusReport, look: Look) -> String {
-    let mut text = format!("{}  {}\n", look.bold(&clean(&report.test)), look.dim(&clean(&report.file)));
+pub fn litmus(report: &LitmusReport, style: TextStyle) -> String {
+    let mut text = format!("{}  {}\n", style.bold(&clean(&report.test)), style.dim(&clean(&report.file)));
     if let Some(condition) = &report.condition {
-        for line in wrap(&clean(&condition.to_string()), look.width.saturating_sub(INDENT.len())) {
+        for line in wrap(&clean(&condition.to_string()), style.width.saturating_sub(INDENT.len())) {
             text += &format!("{INDENT}{line}\n");
         }
     }
@@ -30,24 +30,24 @@ pub fn litmus(report: &LitmusReport, look: Look) -> String {
     let rows = rows_of(report);
     if !rows.is_empty() {
         let table = table(report, &rows);
-        let fits = table.iter().all(|(_, line)| width(line) <= look.width);
-        let lines = if fits { table } else { narrow(report, &rows, look.width) };
+        let fits = table.iter().all(|(_, line)| width(line) <= style.width);
+        let lines = if fits { table } else { narrow(report, &rows, style.width) };
         for (satisfies, line) in lines {
-            text += &if satisfies { look.notable(&line) } else { line };
+            text += &if satisfies { style.notable(&line) } else { line };
             text.push('\n');
         }
         text.push('\n');
     }
-    text += &verdicts(report, look);
+    text += &verdicts(report, style);
     text
 }
 
 /// A test in one line for each model.
-pub fn litmus_brief(report: &LitmusReport, look: Look) -> String {
+pub fn litmus_brief(report: &LitmusReport, style: TextStyle) -> String {
     let mut text = String::new();
     for result in &report.results {
-        let verdict = verdict(report, result, look);
-        text += &format!("{}  {}  {verdict}\n", look.bold(&clean(&report.test)), result.model);
+        let verdict = verdict(report, result, style);
+        text += &format!("{}  {}  {verdict}\n", style.bold(&clean(&report.test)), result.model);
     }
     text
 }
@@ -153,10 +153,10 @@ fn narrow(report: &LitmusReport, rows: &BTreeMap<&[i64], Row>, most: usize) -> V
 }
 
 /// One line for all models that say the same.
-fn verdicts(report: &LitmusReport, look: Look) -> String {
+fn verdicts(report: &LitmusReport, style: TextStyle) -> String {
     let mut groups: Vec<(String, String)> = Vec::new();
     for result in &report.results {
-        let verdict = verdict(report, result, look);
+        let verdict = verdict(report, result, style);
         match groups.iter_mut().find(|(_, known)| *known == verdict) {
             Some((models, _)) => *models += &format!(", {}", result.model),
             None => groups.push((result.model.to_string(), verdict)),
@@ -166,30 +166,30 @@ fn verdicts(report: &LitmusReport, look: Look) -> String {
     groups.iter().map(|(models, verdict)| format!("{INDENT}{models:widest$}   {verdict}\n")).collect()
 }
 
-fn verdict(report: &LitmusReport, result: &ModelResult, look: Look) -> String {
+fn verdict(report: &LitmusReport, result: &ModelResult, style: TextStyle) -> String {
     let (witnesses, all) = (result.witnesses(), result.finished());
     let mut text = match (&result.reached, report.condition.as_ref().map(|condition| condition.quantifier)) {
-        (Reached::Race(labels), _) => look.bad(&race(labels)),
+        (Reached::Race(labels), _) => style.bad(&race(labels)),
         (_, None) => format!("{} in {}", counted(result.states().len() as u64, "state"), executions(all)),
         (_, Some(quantifier)) => {
             let words = answer(quantifier, witnesses, all);
             // A reachable `exists` is an answer; a broken promise is a complaint.
             match quantifier {
-                Quantifier::Exists if witnesses > 0 => look.notable(&words),
+                Quantifier::Exists if witnesses > 0 => style.notable(&words),
                 Quantifier::Exists => words,
-                _ if quantifier.holds(witnesses, all) => look.good(&words),
-                _ => look.bad(&words),
+                _ if quantifier.holds(witnesses, all) => style.good(&words),
+                _ => style.bad(&words),
             }
         }
     };
     if result.failed > 0 {
-        text += &look.bad(&format!("; {} failed", executions(result.failed)));
+        text += &style.bad(&format!("; {} failed", executions(result.failed)));
     }
     if result.blocked > 0 {
         text += &format!("; {} blocked", grouped(result.blocked));
     }
     if !result.complete && matches!(result.reached, Reached::States(_)) {
-        text += &look.notable("; stopped by a limit: there may be more");
+        text += &style.notable("; stopped by a limit: there may be more");
     }
     text
 }

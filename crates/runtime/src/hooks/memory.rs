@@ -2,10 +2,14 @@
 
 use super::semaphore::fail;
 use super::{access, at_work, hook, text};
-use crate::global::{self, active, mode};
-use crate::heap::{self, Freed};
-use crate::shadow::{READ, WRITE};
-use crate::{control, details, exact, explore, instrumented, opaque, results, shadow, shared, view};
+use crate::detect::shadow::{READ, WRITE};
+use crate::detect::{details, exact, instrumented, shadow};
+use crate::drive::control;
+use crate::explore::{self, opaque, shared};
+use crate::memory::heap::{self, Freed};
+use crate::memory::view;
+use crate::platform::global::{self, active, mode};
+use crate::results;
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -97,16 +101,16 @@ pub fn release(block: usize) {
                 details::freed(block);
             }
             Freed::Twice => {
-                let message = format!("free of a block that was freed before ({block:#x})");
+                let message = "free of a block that was freed before".to_owned();
                 misuse(FindingKind::DoubleFree, message, block)
             }
-            Freed::Unknown => misuse(FindingKind::Crash, format!("free of what is not a block ({block:#x})"), block),
+            Freed::Unknown => misuse(FindingKind::Crash, "free of what is not a block".to_owned(), block),
         }
     })
 }
 
 fn misuse(kind: FindingKind, message: String, address: usize) {
-    crate::fibers::me().pc = global::caller();
+    crate::threads::fibers::me().pc = global::caller();
     results::found(kind, message, address);
 }
 

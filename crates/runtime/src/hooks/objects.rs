@@ -7,9 +7,12 @@
 //! libc would do so: an initialiser of any kind takes the mark away, and the mark goes when the memory becomes
 //! something else.
 
-use crate::global::{self, Global, mode};
-use crate::shadow::{self, Kind, Object, What};
-use crate::{exact, fibers, results, view};
+use crate::detect::exact;
+use crate::detect::shadow::{self, Kind, Object, What};
+use crate::memory::view;
+use crate::platform::global::{self, Global, mode};
+use crate::results;
+use crate::threads::fibers;
 use fencepost_trace::ThreadId;
 
 /// Objects that were destroyed in this execution: where they were, by whom, and from where.
@@ -67,7 +70,7 @@ pub fn is_gone(object: Object, at: usize, deed: &'static str) {
 /// The running thread does this to an object in a state in which it must not.
 #[cold]
 pub fn wrong(object: Object, at: usize, deed: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {
-    results::misuse(format!("{deed} of a {} {state} ({at:#x})", object.name()), deed, at, other);
+    results::misuse(format!("{deed} of a {} {state}", object.name()), deed, at, other);
 }
 
 /// The running thread does this to an object that `holder` holds.

@@ -8,9 +8,10 @@
 
 use super::files::opens as files_opened;
 use super::{access, at_work, stdio};
-use crate::global::{self, active};
-use crate::real::{Entry, real};
-use crate::shadow::{READ, WRITE};
+use crate::detect::shadow::{READ, WRITE};
+use crate::platform::global::{self, active};
+use crate::platform::real::{Entry, real};
+use fencepost_runtime_core::format::{self, Argument};
 use libc::{c_char, c_int};
 
 /// Pointers below this are errors, of which the function itself will tell.
@@ -26,7 +27,7 @@ pub fn read(address: usize, length: usize) {
 /// The program lets libc write here.
 pub fn write(address: usize, length: usize) {
     if active() && address >= LOWEST {
-        crate::unseen::announced(address, length);
+        crate::explore::unseen::announced(address, length);
         access::by_library(address, length, WRITE, global::caller());
     }
 }
@@ -417,117 +418,40 @@ impl List {
     }
 }
 
+/// A format, which is read.
+fn format_at<'a>(format: usize) -> &'a [u8] {
+    if format < LOWEST {
+        return &[];
+    }
+    let length = length(format, usize::MAX);
+    read(format, length + 1);
+    // SAFETY: a string of the program's, of this length.
+    unsafe { std::slice::from_raw_parts(format as *const u8, length) }
+}
+
 /// Reads a format, and the strings that it asks for.
 fn read_format(format: usize, mut list: List) {
-    if format < LOWEST {
-        return;
-    }
-    let length = length(format, usize::MAX);
-    read(format, length + 1);
-    // SAFETY: a string of the program's, of this length.
-    let text = unsafe { std::slice::from_raw_parts(format as *const u8, length) };
-    let mut rest = text.iter().copied().peekable();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            continue;
-        }
-        let (mut precision, mut after_point, mut long) = (None, false, false);
-        for byte in rest.by_ref() {
-            match byte {
-                b'.' => (precision, after_point) = (Some(0), true),
-                b'*' => {
-                    let given = list.number() as c_int;
-                    if after_point {
-                        precision = usize::try_from(given).ok();
-                    }
+    format::printf(format_at(format), |argument| {
+        match argument {
+            Argument::Star | Argument::Number | Argument::WideText => return list.number(),
+            Argument::Double => list.float(),
+            Argument::LongDouble => list.long_double(),
+            // How much it writes depends on the length that is asked for; nobody uses it.
+            Argument::Count => write(list.number(), 1),
+            Argument::Text { most } => {
+                let text = list.number();
+                if text != 0 {
+                    read(text, span(text, most));
                 }
-                b'0'..=b'9' if after_point => {
-                    precision = precision.map(|p| p * 10 + usize::from(byte - b'0'));
-                }
-                b'0'..=b'9' | b'-' | b'+' | b' ' | b'#' | b'\'' | b'I' | b'h' | b'j' | b'z' | b't' | b'q' => {}
-                b'l' | b'L' => long = true,
-                b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' | b'p' | b'S' => {
-                    list.number();
-                    break;
-                }
-                // How much it writes depends on the length that is asked for; nobody uses it.
-                b'n' => {
-                    write(list.number(), 1);
-                    break;
-                }
-                b's' => {
-                    let text = list.number();
-                    if !long && text != 0 {
-                        read(text, span(text, precision.unwrap_or(usize::MAX)));
-                    }
-                    break;
-                }
-                b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
-                    // "%lf" is a double like "%f".
-                    if long && is_long_double(text, rest.len()) {
-                        list.long_double()
-                    } else {
-                        list.float()
-                    }
-                    break;
-                }
-                b'%' | b'm' => break,
-                // Arguments by number, or what is not known here: the rest is left alone.
-                _ => return,
             }
         }
-    }
+        0
+    });
 }
 
-/// Reads a format of a function that scans a text, and announces that it writes what the format asks for. How much a
-/// string will have is not known before, but its first byte is written in any case.
+/// Reads a format of a function that scans a text, and announces that it writes what the format asks for.
 fn scans(format: usize, mut list: List) {
-    if format < LOWEST {
-        return;
-    }
-    let length = length(format, usize::MAX);
-    read(format, length + 1);
-    // SAFETY: a string of the program's, of this length.
-    let text = unsafe { std::slice::from_raw_parts(format as *const u8, length) };
-    let mut at = 0;
-    while let Some(start) = text[at..].iter().position(|byte| *byte == b'%').map(|i| at + i + 1) {
-        let Some(end) = text[start..].iter().position(|byte| !b"0123456789hljztqLm*'".contains(byte)) else { return };
-        let (marks, conversion) = (&text[start..start + end], text[start + end]);
-        at = start + end + 1;
-        if conversion == b'[' {
-            // A set of characters, of which the first may be the bracket that otherwise ends it.
-            let first = at + usize::from(text.get(at) == Some(&b'^')) + 1;
-            at = text
-                .get(first..)
-                .and_then(|rest| rest.iter().position(|b| *b == b']'))
-                .map_or(length, |i| first + i + 1);
-        }
-        if conversion == b'%' || marks.contains(&b'*') {
-            continue;
-        }
-        if text[start..].iter().take(end + 1).any(|byte| *byte == b'$') {
-            // Arguments by number.
-            return;
-        }
-        let long = marks.iter().filter(|mark| b"ljztqL".contains(mark)).count();
-        let short = marks.iter().filter(|mark| **mark == b'h').count() as u32;
-        let size = match conversion {
-            _ if marks.contains(&b'm') => 8,
-            b'c' | b's' | b'[' => 1,
-            b'p' => 8,
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' if marks.contains(&b'L') => 16,
-            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'n' if long == 0 => 4 >> short,
-            _ if long == 0 => 4,
-            _ => 8,
-        };
-        write(list.number(), size);
-    }
-}
-
-/// Does the conversion that ends before the last `left` bytes have an `L`?
-fn is_long_double(text: &[u8], left: usize) -> bool {
-    let end = text.len() - left;
-    text[..end - 1].ends_with(b"L")
+    format::scanf(format_at(format)).for_each(|size| write(list.number(), size));
 }
 
 /// Prints to memory: at most so many bytes.

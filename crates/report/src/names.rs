@@ -1,0 +1,81 @@
+//! Words that reports have a fixed list of.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The subcommand that found something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Command {
+    Test,
+    Check,
+    Hunt,
+    Litmus,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Command::Test => "test",
+            Command::Check => "check",
+            Command::Hunt => "hunt",
+            Command::Litmus => "litmus",
+        })
+    }
+}
+
+/// What brings a cycle about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HuntMethod {
+    /// A schedule that was solved for. Its name in JSON is older than the word.
+    #[serde(rename = "course")]
+    Solved,
+    /// Orion's scheduler.
+    Orion,
+    /// Relaxer's scheduler.
+    Relaxer,
+}
+
+/// How executions of a native program begin anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartKind {
+    /// Memory is put back.
+    InPlace,
+    /// Each has a process of its own.
+    Fork,
+}
+
+/// What an ordering has to keep apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FenceKind {
+    /// Everything before it from everything behind it.
+    Full,
+    /// Stores from stores.
+    StoreStore,
+    /// Loads from loads.
+    LoadLoad,
+    /// Both of these.
+    #[serde(rename = "store-store, load-load")]
+    Both,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scripts read these.
+    #[test]
+    fn names_in_json_stay_as_they_are() {
+        let json = |value: &dyn Fn() -> serde_json::Result<String>| value().unwrap();
+        assert_eq!(json(&|| serde_json::to_string(&Command::Test)), "\"test\"");
+        assert_eq!(json(&|| serde_json::to_string(&HuntMethod::Solved)), "\"course\"");
+        assert_eq!(json(&|| serde_json::to_string(&HuntMethod::Relaxer)), "\"relaxer\"");
+        assert_eq!(json(&|| serde_json::to_string(&RestartKind::InPlace)), "\"in-place\"");
+        assert_eq!(json(&|| serde_json::to_string(&FenceKind::StoreStore)), "\"store-store\"");
+        assert_eq!(json(&|| serde_json::to_string(&FenceKind::Both)), "\"store-store, load-load\"");
+    }
+}

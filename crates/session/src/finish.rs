@@ -1,0 +1,113 @@
+//! From findings to a result: the same way for every command and every kind of program.
+
+use crate::error::Error;
+use crate::event::{Event, Log};
+use crate::outcome::Outcome;
+use crate::recording::{Recording, clear, write_whole};
+use crate::request::CampaignRequest;
+use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict};
+use fencepost_trace::Finding;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A finding on its way into the result.
+pub struct Item {
+    pub finding: Finding,
+    pub evidence: Evidence,
+    /// How to see it again, if that is known.
+    pub recording: Option<Recording>,
+}
+
+/// Numbers the findings and writes their executions, then the report that `report` makes of them.
+pub fn finish(
+    items: Vec<Item>,
+    out: Option<&Path>,
+    describe: Rc<dyn Describe>,
+    log: &mut Log<'_>,
+    report: impl FnOnce(Vec<Finding>) -> Report,
+) -> Outcome {
+    out.inspect(|out| clear(out));
+    let (mut findings, mut evidence, mut unwritten) = (Vec::new(), Vec::new(), None);
+    for (i, mut item) in items.into_iter().enumerate() {
+        item.finding.id = i as u32 + 1;
+        if let (Some(out), Some(recording)) = (out, item.recording.take())
+            && let Err(error) = record(&mut item, recording, out)
+        {
+            unwritten = unwritten.or(Some(error));
+        }
+        log.emit(Event::Finding(&item.finding));
+        findings.push(item.finding);
+        evidence.push(item.evidence);
+    }
+    let report = report(findings);
+    unwritten = unwritten.or_else(|| write_report(&report, out?, log));
+    log.emit(Event::Done(report.verdict()));
+    Outcome { report, evidence, describe, remarks: std::mem::take(&mut log.remarks), unwritten }
+}
+
+/// Writes the finding's execution, and notes where.
+fn record(item: &mut Item, mut recording: Recording, out: &Path) -> Result<(), Error> {
+    let name = format!("finding-{}", item.finding.id);
+    item.finding.replay = Some(out.join(format!("{name}.json")).display().to_string());
+    recording.finding = Some(item.finding.clone());
+    let trace = item.evidence.execution.as_ref().map(|execution| &execution.trace);
+    let written = recording.write(out, &name, trace);
+    if written.is_err() {
+        item.finding.replay = None;
+    }
+    written.map(|_| ())
+}
+
+/// Writes the report beside its findings. Only with findings it is an error if that cannot be done.
+fn write_report(report: &Report, out: &Path, log: &mut Log<'_>) -> Option<Error> {
+    let error = write_whole(&out.join("run.json"), report.to_json().as_bytes()).err()?;
+    if report.verdict() == Verdict::Fail {
+        return Some(error);
+    }
+    log.warning(error.to_string());
+    None
+}
+
+/// What a campaign amounts to besides its findings.
+pub struct Summary {
+    pub command: Command,
+    /// Was everything explored, if the command explores?
+    pub complete: Option<bool>,
+    /// Did a limit end every execution?
+    pub all_cut_off: bool,
+    pub executions: u64,
+    pub blocked: u64,
+    /// In how many executions something was found.
+    pub failing: u64,
+    pub suppressed: u64,
+    /// How many final states there are.
+    pub states: Option<u64>,
+    pub coverage: Option<Seen>,
+    pub restart: Option<Restarted>,
+    pub started: Instant,
+}
+
+impl Summary {
+    /// The report of `test` and `check`.
+    pub fn report(self, request: &CampaignRequest, findings: Vec<Finding>) -> Report {
+        Report::Run(RunReport {
+            fencepost: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command,
+            target: request.target.display().to_string(),
+            model: request.model,
+            seed: request.seed,
+            verdict: Verdict::of(!findings.is_empty(), self.complete.unwrap_or(!self.all_cut_off)),
+            complete: self.complete.unwrap_or(false),
+            executions: self.executions,
+            blocked: self.blocked,
+            failing_executions: self.failing,
+            states: self.states,
+            coverage: self.coverage,
+            seconds: self.started.elapsed().as_secs_f64(),
+            restart: self.restart,
+            findings,
+            suppressed: self.suppressed,
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Which orderings prevent harmful violations.
+//!
+//! A cycle is possible as long as one of its pairs can be reordered. So all of them have to be kept in order: each by
+//! a fence somewhere between its two accesses. One fence can serve several pairs, and a smallest set of places that
+//! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
+//! pairs.
+
+use super::options::{Options, is_late};
+use super::root_cause::find_root_causes;
+use super::search::{Search, search};
+use super::subject::{FencePosition, Subject};
+use crate::error::Error;
+use fencepost_predict::critical::Node;
+use fencepost_predict::{Profile, cover, kept_behind};
+use fencepost_report::{FenceAdvice, FenceKind};
+use fencepost_trace::{FenceOrder, Model};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// A pair of program points that must be kept in order.
+type Pair = (u32, u32);
+
+/// How often the hunt is repeated.
+const ROUNDS: usize = 5;
+
+/// The orderings that leave no harmful violation.
+///
+/// Only the cycles that are root causes are broken at first. If something harmful is left, the root causes of that are
+/// broken too; if that leads nowhere, all harmful ones are.
+pub fn advise(
+    subject: &mut impl Subject,
+    options: &Options,
+    found: &mut Search,
+    deadline: Option<Instant>,
+) -> Result<Vec<FenceAdvice>, Error> {
+    let mut pairs: BTreeSet<Pair> = BTreeSet::new();
+    harmful_pairs(found, options.model, true, &mut pairs);
+    if pairs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
+    let mut verified = false;
+    let again = Options { trials: options.trials.min(10), ..options.clone() };
+    for round in 0..ROUNDS {
+        if is_late(deadline) {
+            break;
+        }
+        let mut rest = search(subject, &again, &chosen, deadline)?;
+        found.executions += rest.executions;
+        if rest.cycles.iter().all(|candidate| candidate.harmful == 0) {
+            verified = rest.complete;
+            break;
+        }
+        find_root_causes(subject, &mut rest, &chosen)?;
+        let before = pairs.len();
+        harmful_pairs(&rest, options.model, true, &mut pairs);
+        if pairs.len() == before || round + 2 == ROUNDS {
+            harmful_pairs(found, options.model, false, &mut pairs);
+            harmful_pairs(&rest, options.model, false, &mut pairs);
+        }
+        if pairs.len() == before {
+            break;
+        }
+        chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
+    }
+    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &pairs, verified)).collect())
+}
+
+/// The pairs of harmful cycles, all or the root causes, that the model can reorder.
+fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut BTreeSet<Pair>) {
+    for candidate in
+        search.cycles.iter().filter(|candidate| candidate.harmful > 0 && (candidate.root_cause || !root_causes))
+    {
+        for instance in &candidate.instances {
+            for (first, second) in instance {
+                let Some(second) = second else { continue };
+                if !pairs.contains(&(first.class, second.class))
+                    && can_pass(&search.seen.profiles, model, first, second)
+                {
+                    pairs.insert((first.class, second.class));
+                }
+            }
+        }
+    }
+}
+
+/// Can the second pass the first, as far as was seen?
+fn can_pass(profiles: &[Profile], model: Model, first: &Node, second: &Node) -> bool {
+    let is = |item: &fencepost_predict::Item, node: &Node| item.class == node.class && item.at == node.at;
+    profiles.iter().any(|profile| {
+        let Some(thread) = profile.threads.get(first.thread as usize) else { return false };
+        let mut kept = Vec::new();
+        thread.iter().enumerate().filter(|(_, item)| is(item, first)).any(|(i, _)| {
+            kept_behind(model, thread, i, &mut kept);
+            thread.iter().enumerate().skip(i + 1).any(|(j, item)| is(item, second) && !kept[j])
+        })
+    })
+}
+
+/// The fewest places that have one between the accesses of each pair, with the order that each needs.
+fn choose(
+    subject: &impl Subject,
+    model: Model,
+    pairs: &BTreeSet<Pair>,
+    profiles: &[Profile],
+) -> Vec<(FencePosition, FenceOrder)> {
+    let mut places: Vec<FencePosition> = Vec::new();
+    let mut name = |position: FencePosition| {
+        places.iter().position(|known| *known == position).unwrap_or_else(|| {
+            places.push(position);
+            places.len() - 1
+        })
+    };
+    let mut list: Vec<Vec<usize>> = Vec::new();
+    // Before the second access comes first: that is where a release store or a fence is usually written.
+    for (_, second) in pairs {
+        name(FencePosition { point: *second, before: true });
+    }
+    for (first, second) in pairs {
+        let mut between: Vec<usize> = vec![
+            name(FencePosition { point: *second, before: true }),
+            name(FencePosition { point: *first, before: false }),
+        ];
+        between.extend(
+            almethods_between(model, (*first, *second), profiles)
+                .into_iter()
+                .map(|point| name(FencePosition { point, before: false })),
+        );
+        list.push(between);
+    }
+    let points = subject.points();
+    let needs = |(first, second): &Pair| {
+        let (first, second) = (&points[*first as usize], &points[*second as usize]);
+        match (first.writes, second.writes) {
+            (true, true) if model != Model::Tso => FenceOrder::Release,
+            (false, _) => FenceOrder::Acquire,
+            _ => FenceOrder::SeqCst,
+        }
+    };
+    let mut chosen: BTreeMap<FencePosition, FenceOrder> = BTreeMap::new();
+    let cut = cover::smallest(&list);
+    for (pair, between) in pairs.iter().zip(&list) {
+        let Some(at) = between.iter().find(|position| cut.contains(position)) else { continue };
+        let order = chosen.entry(places[*at]).or_insert_with(|| needs(pair));
+        *order = stronger(*order, needs(pair));
+    }
+    chosen.into_iter().collect()
+}
+
+fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {
+    match (a, b) {
+        (FenceOrder::SeqCst, _) | (_, FenceOrder::SeqCst) => FenceOrder::SeqCst,
+        (a, b) if a == b => a,
+        _ => FenceOrder::AcqRel,
+    }
+}
+
+/// The program points that lie between the two wherever the second was seen to be able to pass the first.
+fn almethods_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
+    let mut common: Option<BTreeSet<u32>> = None;
+    let mut kept = Vec::new();
+    for thread in profiles.iter().flat_map(|profile| &profile.threads) {
+        for (i, _) in thread.iter().enumerate().filter(|(_, item)| item.class == first && item.is_visible()) {
+            kept_behind(model, thread, i, &mut kept);
+            for (j, item) in thread.iter().enumerate().skip(i + 1) {
+                if item.class == second && item.is_visible() && !kept[j] {
+                    let between: BTreeSet<u32> =
+                        thread[i + 1..j].iter().filter(|item| item.is_visible()).map(|item| item.class).collect();
+                    common = Some(match common {
+                        None => between,
+                        Some(common) => common.intersection(&between).copied().collect(),
+                    });
+                }
+            }
+        }
+    }
+    common.unwrap_or_default().into_iter().collect()
+}
+
+/// An ordering in the words of the program.
+fn advice(
+    subject: &impl Subject,
+    position: FencePosition,
+    order: FenceOrder,
+    pairs: &BTreeSet<Pair>,
+    verified: bool,
+) -> FenceAdvice {
+    let points = subject.points();
+    let point = &points[position.point as usize];
+    let (file, line) = (point.label.file.clone(), point.label.line);
+    let short = file.rsplit('/').next().unwrap_or(&file).to_owned();
+    let served: Vec<(u32, u32)> = pairs
+        .iter()
+        .filter(|(first, second)| if position.before { *second == position.point } else { *first == position.point })
+        .map(|(first, second)| (points[*first as usize].label.line, points[*second as usize].label.line))
+        .collect();
+    let (kind, name) = match order {
+        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
+        FenceOrder::Release => (FenceKind::StoreStore, "store-store (release) fence"),
+        FenceOrder::Acquire => (FenceKind::LoadLoad, "load-load (acquire) fence"),
+        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
+    };
+    let advice = match (order, position.before, &served[..]) {
+        (FenceOrder::Release, true, _) => {
+            let what = if point.reads { "operation" } else { "store" };
+            format!("{short}:{line}: make this {what} release, or put a {name} before it")
+        }
+        (FenceOrder::Acquire, false, _) if !point.writes => {
+            format!("{short}:{line}: make this load acquire, or put a {name} behind it")
+        }
+        (_, _, [(first, second)]) if first < second => {
+            format!("{short}: {name} between lines {first} and {second}")
+        }
+        (_, true, _) => format!("{short}:{line}: {name} before this line"),
+        (_, false, _) => format!("{short}:{line}: {name} behind this line"),
+    };
+    FenceAdvice { advice, file, line, before: position.before, order: kind, pairs: served, verified }
+}

@@ -1,0 +1,109 @@
+//! From a program to its violations of sequential consistency, those that hurt, and what prevents them.
+//!
+//! - [`subject`]: a program as the search sees it; [`mod@litmus`] and [`mod@native`]: the two kinds;
+//! - [`search`](mod@search): prediction, then [`trials`] of each [`candidate`], made in [`round`]s, with schedules from
+//!   [`lessons`];
+//! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
+//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
+//! - [`report`](mod@report): the result.
+
+mod candidate;
+mod fenced;
+mod fences;
+mod lessons;
+mod litmus;
+mod native;
+mod options;
+mod points;
+mod report;
+mod root_cause;
+mod round;
+mod search;
+mod subject;
+mod trials;
+mod verify;
+
+use crate::error::Error;
+use crate::event::{Log, Sink};
+use crate::outcome::Outcome;
+use crate::request::HuntRequest;
+use crate::target::Target;
+use fencepost_trace::Model;
+use options::Options;
+use std::time::Instant;
+use subject::{Seen, Subject};
+
+/// Of an execution with more events than this only the beginning is held against the axioms, and no schedule is made.
+const LONGEST: usize = 1_000;
+
+/// Predicts violations of sequential consistency, forces each one to happen, and tells those that break the program
+/// from those that do not.
+pub fn hunt(request: &HuntRequest, sink: &mut dyn Sink) -> Result<Outcome, Error> {
+    validate(request)?;
+    let options = Options::new(request);
+    let mut log = Log::new(sink);
+    match Target::load(&request.target, &request.arguments)? {
+        Target::Litmus(_) if request.spec.is_some() => {
+            let problem = format!("--spec is for native programs: {} is a litmus test", request.target.display());
+            Err(Error::Usage(problem))
+        }
+        Target::Litmus(case) => {
+            run(&mut litmus::LitmusSubject::new(&case, &request.target, &options), &options, request.fences, &mut log)
+        }
+        Target::Native(program) => {
+            let mut subject = native::NativeSubject::new(&program, &options, &mut log)?;
+            run(&mut subject, &options, request.fences, &mut log)
+        }
+    }
+}
+
+fn validate(request: &HuntRequest) -> Result<(), Error> {
+    let model = request.model;
+    if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) {
+        let problem = format!("hunt is for tso, pso and pslo: {model} has no machine that reorders what sc orders");
+        return Err(Error::Usage(problem));
+    }
+    if request.methods.relaxer.is_some_and(|bias| bias.load_delay >= bias.store_delay) {
+        return Err(Error::Usage("--load-delay must be less than --store-delay".to_owned()));
+    }
+    if request.buffer.is_some() && model == Model::Pslo {
+        return Err(Error::Usage("--buffer is for tso and pso: pslo has no store buffers to bound".to_owned()));
+    }
+    Ok(())
+}
+
+/// The whole hunt, whatever kind of program it is.
+fn run(subject: &mut impl Subject, options: &Options, advise: bool, log: &mut Log<'_>) -> Result<Outcome, Error> {
+    let started = Instant::now();
+    let mut search = search::search(subject, options, &[], options.deadline)?;
+    search.seen.notes.drain(..).for_each(|note| log.note(note));
+    fails_anyway(&search.seen).into_iter().for_each(|warning| log.warning(warning));
+    verify::verify(subject, options.model, &mut search, log)?;
+    root_cause::find_root_causes(subject, &mut search, &[])?;
+    let advice = match advise {
+        true => fences::advise(subject, options, &mut search, options.deadline)?,
+        false => Vec::new(),
+    };
+    Ok(report::report(subject, options, search, advice, started, log))
+}
+
+/// A word about a program that does not need reordering to fail.
+fn fails_anyway(seen: &Seen) -> Option<String> {
+    let (all, failing, blocked) = (seen.executions, seen.failing, seen.blocked);
+    match (failing, blocked) {
+        (0, 0) => None,
+        (0, blocked) if blocked == all => {
+            Some("without reordering no execution ended: what is behind the limit is not seen (--max-steps)".to_owned())
+        }
+        (0, _) => None,
+        (failing, _) if failing == all => Some(
+            "the program fails in every execution without reordering: what would happen behind the failure is not \
+             seen. Mend that first (fencepost test --model sc)"
+                .to_owned(),
+        ),
+        (failing, _) => Some(format!(
+            "the program fails without reordering too, in {failing} of {all} executions; only what reordering adds is \
+             called harmful"
+        )),
+    }
+}

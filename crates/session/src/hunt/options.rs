@@ -1,0 +1,55 @@
+//! What a hunt was asked for.
+
+use crate::request::{HuntMethods, HuntRequest, Spec};
+use fencepost_trace::Model;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The request, with its time limit as a moment.
+#[derive(Clone)]
+pub struct Options {
+    pub model: Model,
+    /// How many executions without reordering.
+    pub executions: u64,
+    /// How many trials of each cycle.
+    pub trials: u64,
+    /// The greatest length of cycles.
+    pub length: Option<usize>,
+    pub methods: HuntMethods,
+    pub buffer: Option<u32>,
+    /// What results are held against.
+    pub spec: Option<Spec>,
+    /// When all must be over.
+    pub deadline: Option<Instant>,
+    pub jobs: usize,
+    pub max_steps: Option<u64>,
+    pub timeout: Duration,
+    pub seed: u64,
+    pub out: Option<PathBuf>,
+}
+
+impl Options {
+    /// From now on.
+    pub fn new(request: &HuntRequest) -> Options {
+        Options {
+            model: request.model,
+            executions: request.executions,
+            trials: request.trials,
+            length: request.length,
+            methods: request.methods,
+            buffer: request.buffer,
+            spec: request.spec,
+            deadline: request.time.and_then(|time| Instant::now().checked_add(time)),
+            jobs: request.jobs,
+            max_steps: request.max_steps,
+            timeout: request.timeout,
+            seed: request.seed,
+            out: request.out.clone(),
+        }
+    }
+}
+
+/// Is there no time left?
+pub fn is_late(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}

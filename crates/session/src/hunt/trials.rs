@@ -1,0 +1,100 @@
+//! Which cycle is tried how, and how often.
+
+use super::lessons::Lessons;
+use super::options::Options;
+use super::round::Round;
+use super::search::Search;
+use super::subject::{Fences, Subject};
+use crate::error::Error;
+use fencepost_report::HuntMethod;
+use fencepost_trace::{Cycle, Points, Schedule, Stop, StrategySpec};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// How often schedules are solved for, each time with what was learned.
+const STAGES: usize = 4;
+/// How many trials the published strategies have at a time before it is asked what was learned, and how often.
+/// Relaxer's leaves more to chance.
+const RELAXER_TRIALS: u64 = 2;
+const ORION_TRIALS: u64 = 1;
+const REPEATS: usize = 3;
+
+/// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share what
+/// is left of the trials. Where none works, executions with reordering may give new schedules: threads that have read
+/// what they never read without reordering do new things. They are executions at random, and the violations of other
+/// cycles. Where still none works, the two published strategies have a few trials; if one of them is successful, its
+/// execution gives a schedule for the rest.
+pub fn trials(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    deadline: Option<Instant>,
+    search: &mut Search,
+) -> Result<(), Error> {
+    let mut round = Round::new(subject, options, fences, deadline);
+    let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
+    if options.methods.solve {
+        let mut lessons = Lessons::new(&search.seen.profiles, good.len());
+        for stage in 0..STAGES {
+            if stage == 1 && good.iter().any(Vec::is_empty) {
+                let sampled = round.subject.sample(fences)?;
+                search.executions += sampled.executions;
+                search.blocked += sampled.blocked;
+                lessons.add_new(sampled.profiles);
+            }
+            round.solve(search, &mut lessons, stage <= 2, &mut good)?;
+        }
+        // What was put aside because something else looked better.
+        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
+        round.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
+        // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
+        for _ in 0..REPEATS {
+            let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+            for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
+                let mut left = options.trials.saturating_sub(search.cycles[i].trials);
+                for (method, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
+                    let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
+                    left -= share;
+                    work.entry((share, method)).or_default().push((i, strategy));
+                }
+            }
+            round.work(search, work)?;
+            round.solve(search, &mut lessons, false, &mut good)?;
+        }
+    }
+    // What is left is divided among the schedules that worked, or among the strategies.
+    let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+    for (i, schedules) in good.into_iter().enumerate() {
+        let mut methods: Vec<(HuntMethod, StrategySpec)> =
+            schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
+        if methods.is_empty() && (!options.methods.solve || search.cycles[i].exposed > 0) {
+            methods = published(options, round.subject, &search.cycles[i].cycle);
+        }
+        let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
+        for (k, (method, strategy)) in methods.into_iter().enumerate() {
+            let share = left / n + u64::from((k as u64) < left % n);
+            work.entry((share, method)).or_default().push((i, strategy));
+        }
+    }
+    round.work(search, work)
+}
+
+/// On a schedule that was solved for.
+pub fn on_schedule(schedule: Schedule) -> StrategySpec {
+    StrategySpec::Schedule { seed: 0, schedule }
+}
+
+/// The published strategies that are asked for, for one cycle.
+fn published(options: &Options, subject: &impl Subject, cycle: &Cycle) -> Vec<(HuntMethod, StrategySpec)> {
+    let relaxer = options.methods.relaxer.map(|options| {
+        let points = Points::of(cycle, |point| subject.point(point).labels);
+        (HuntMethod::Relaxer, StrategySpec::Relaxer { seed: 0, points, options })
+    });
+    let model = options.model;
+    let orion = options.methods.orion.map(|options| {
+        let stops = Stop::of(cycle, model, |point| subject.point(point));
+        (HuntMethod::Orion, StrategySpec::Orion { seed: 0, stops, options })
+    });
+    relaxer.into_iter().chain(orion).collect()
+}

@@ -1,0 +1,69 @@
+//! Are the cycles that were brought about what they are taken for?
+
+use super::LONGEST;
+use super::search::Search;
+use super::subject::{Again, Exposure, Subject};
+use crate::digest;
+use crate::error::Error;
+use crate::event::Log;
+use fencepost_memory::axioms::{self, Execution, Violation};
+use fencepost_predict::confirm::confirm;
+use fencepost_trace::{Cycle, Event, Model, Trace};
+
+/// Runs the execution of every cycle that was brought about again: it must be the same, the model's axioms must
+/// accept it, those of sequential consistency must not, and the cycle must be in it. What fails that is not counted,
+/// and said.
+pub fn verify(subject: &mut impl Subject, model: Model, search: &mut Search, log: &mut Log<'_>) -> Result<(), Error> {
+    let exposures: Vec<&Exposure> =
+        search.cycles.iter().filter_map(|candidate| Some(&candidate.witness.as_ref()?.exposure)).collect();
+    let again = subject.again(&exposures, &[])?;
+    let candidates = search.cycles.iter_mut().filter(|candidate| candidate.witness.is_some());
+    for (candidate, again) in candidates.zip(&again) {
+        let problem = match again {
+            None => Some("its execution left no trace".to_owned()),
+            Some(again) => match examine(again, &candidate.cycle, model) {
+                Ok(()) => {
+                    if let Some(witness) = &mut candidate.witness {
+                        witness.digest = digest::of_trace(&again.trace);
+                    }
+                    None
+                }
+                Err(problem) => Some(problem),
+            },
+        };
+        if let Some(problem) = problem {
+            log.note(format!("a cycle was not counted: {problem}"));
+            (candidate.exposed, candidate.harmful, candidate.witness) = (0, 0, None);
+        }
+    }
+    Ok(())
+}
+
+/// Is it an execution of the model, but not of sequential consistency, with the cycle in it?
+fn examine(again: &Again, cycle: &Cycle, model: Model) -> Result<(), String> {
+    let point = |event: &Event| again.names[event.id.index() - 1].0;
+    let Some(events) = confirm(&again.trace, cycle, point) else {
+        return Err("its execution does not repeat".to_owned());
+    };
+    // The models are closed under prefixes: of a long execution the part up to the end of the cycle is looked at.
+    let end = events.iter().map(|event| event.index()).max().unwrap_or(0);
+    let short = again.trace.events.len() <= LONGEST;
+    let trace = if short { again.trace.clone() } else { prefix(&again.trace, end) };
+    let wrong = |violation: Violation| format!("its execution is not one of {model}: {violation}");
+    let execution = Execution::from_trace(&trace).map_err(wrong)?;
+    axioms::consistent(&execution, model).map_err(wrong)?;
+    match axioms::consistent(&execution, Model::Sc) {
+        Ok(()) => Err("its execution is sequentially consistent".to_owned()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The first events of a trace.
+fn prefix(trace: &Trace, length: usize) -> Trace {
+    let mut trace = trace.clone();
+    trace.events.truncate(length);
+    for list in &mut trace.coherence {
+        list.stores.retain(|store| store.index() <= length);
+    }
+    trace
+}

@@ -1,0 +1,140 @@
+//! `test` and `check` on a litmus test.
+
+use super::case::LitmusCase;
+use super::collector::{Stop, Watch};
+use super::exhaustive::{Method, explore};
+use super::random;
+use super::tally::{Found, Tally};
+use super::witness::Witness;
+use crate::error::Error;
+use crate::event::{Event, Log};
+use crate::finish::{Item, Summary, finish};
+use crate::limits::{Budget, litmus_limits};
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+use crate::request::{CampaignRequest, TestRequest};
+use crate::test::EXECUTIONS;
+use fencepost_explore::graph::ExploreError;
+use fencepost_report::{Command, Seen};
+use fencepost_trace::{Finding, Severity};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Many executions, at random.
+pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
+    let started = Instant::now();
+    let TestRequest { campaign, sampling, buffer, .. } = request;
+    let work = &campaign.work;
+    let executions = work.executions.or_else(|| work.time.is_none().then_some(EXECUTIONS));
+    let (draw, test) = ((campaign.seed, *sampling), &**case);
+    let tally = run(campaign, *buffer, Budget::new(executions, work.time), log, |watch, budget| {
+        random::random(test, watch, draw, budget, work.jobs)
+    })?;
+    // Those that were cut off are executions like any other.
+    let all = tally.executions + tally.blocked;
+    let summary = Summary {
+        complete: None,
+        all_cut_off: tally.executions == 0 && tally.blocked > 0,
+        executions: all,
+        coverage: Some(Seen::new(tally.pairs.values().copied(), all)),
+        ..summary(Command::Test, &tally, started)
+    };
+    conclude(case, campaign, tally, summary, log)
+}
+
+/// Every execution.
+pub fn check(case: &Rc<LitmusCase>, request: &CampaignRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
+    let started = Instant::now();
+    let (budget, test) = (Budget::new(request.work.executions, request.work.time), &**case);
+    let tally = run(request, None, budget, log, |watch, budget| {
+        explore(test, watch, Method::of(request.model), budget, request.work.jobs)
+    })?;
+    // A finding that ends the exploration leaves the rest unexplored.
+    let complete = !tally.limited && (request.keep_going || tally.findings.is_empty());
+    let summary = Summary { complete: Some(complete), ..summary(Command::Check, &tally, started) };
+    conclude(case, request, tally, summary, log)
+}
+
+/// Complains about what a litmus test has no use for, then does the work.
+fn run(
+    request: &CampaignRequest,
+    buffer: Option<u32>,
+    budget: Budget,
+    log: &mut Log<'_>,
+    work: impl FnOnce(Watch<'_>, Budget) -> Result<Tally, ExploreError> + Send,
+) -> Result<Tally, Error> {
+    let option = match (&request.volatile, &request.suppressions, &request.spec) {
+        (Some(_), _, _) => Some("--volatile"),
+        (_, Some(_), _) => Some("--suppressions"),
+        (_, _, Some(_)) => Some("--spec"),
+        _ => None,
+    };
+    let target = request.target.display();
+    if let Some(option) = option {
+        return Err(Error::Usage(format!("{option} is for native programs: {target} is a litmus test")));
+    }
+    let progress = Progress::default();
+    let watch = Watch {
+        model: request.model,
+        buffer,
+        limits: litmus_limits(request.work.max_steps),
+        condition: true,
+        stop: if request.keep_going { Stop::Never } else { Stop::AtFinding },
+        progress: &progress,
+    };
+    log.emit(Event::Started(budget));
+    log.watch(|| progress.get(), || work(watch, budget))
+        .map_err(|error| Error::Explore { target: target.to_string(), error })
+}
+
+fn summary(command: Command, tally: &Tally, started: Instant) -> Summary {
+    Summary {
+        command,
+        complete: None,
+        all_cut_off: false,
+        executions: tally.executions,
+        blocked: tally.blocked,
+        failing: tally.failing,
+        suppressed: 0,
+        states: Some(tally.states.len() as u64),
+        coverage: None,
+        restart: None,
+        started,
+    }
+}
+
+fn conclude(
+    case: &Rc<LitmusCase>,
+    request: &CampaignRequest,
+    mut tally: Tally,
+    summary: Summary,
+    log: &mut Log<'_>,
+) -> Result<Outcome, Error> {
+    tally.findings.sort_by_key(|found| found.first);
+    let target = request.target.display().to_string();
+    let mut items = Vec::new();
+    for found in tally.findings {
+        let witness =
+            Witness::new(case, found.plan.clone()).map_err(|error| Error::Explore { target: target.clone(), error })?;
+        let recording = Some(witness.recording(summary.command, &target, case));
+        items.push(Item { finding: finding(found), evidence: witness.shown(case).into(), recording });
+    }
+    let report = |findings| summary.report(request, findings);
+    Ok(finish(items, request.out.as_deref(), case.clone(), log, report))
+}
+
+fn finding(found: Found) -> Finding {
+    Finding {
+        id: 0,
+        kind: found.key.kind,
+        message: found.message,
+        count: found.count,
+        first_execution: found.first,
+        severity: Severity::Harmful,
+        labels: found.key.labels,
+        stacks: Vec::new(),
+        memory: None,
+        reason: Vec::new(),
+        replay: None,
+    }
+}

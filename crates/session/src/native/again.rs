@@ -1,0 +1,121 @@
+//! An execution that is run once more, to be shown or compared.
+
+use super::Program;
+use super::symbolizer::Symbolizer;
+use fencepost_mailbox::{Record, Stack};
+use fencepost_memory::axioms;
+use fencepost_native::host::{self, Campaign, Found, Results};
+use fencepost_report::text::Mark;
+use fencepost_report::{Order, ShownExecution};
+use fencepost_trace::{CampaignSpec, Failure, FindingKind, Model, Outcome, StrategySpec, ThreadId, Trace};
+use std::rc::Rc;
+
+/// An execution that was run once more, to be shown.
+pub struct Again {
+    pub trace: Trace,
+    pub symbolizer: Rc<Symbolizer>,
+    order: Order,
+}
+
+impl Again {
+    /// The end that the finding gave the execution, which the engine has not seen.
+    fn ended_by(&mut self, kind: FindingKind, thread: Option<ThreadId>) {
+        let failure = match kind {
+            FindingKind::Assertion => Failure::Assertion,
+            FindingKind::Abort => Failure::Abort,
+            FindingKind::Panic => Failure::Panic,
+            FindingKind::Crash => Failure::Crash,
+            _ => return,
+        };
+        self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
+    }
+
+    /// Runs the execution of this number of a campaign again, without a trace.
+    pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
+        let mut campaign = campaign.clone();
+        campaign.request.campaign = CampaignSpec::Repeat(strategy.clone());
+        host::repeat(&campaign, execution)
+    }
+
+    /// Follows recorded answers, or a recorded graph.
+    pub fn follow(
+        program: &Program,
+        campaign: &Campaign,
+        strategy: &StrategySpec,
+    ) -> std::io::Result<(Option<Again>, Results)> {
+        let order = if let StrategySpec::Graph { .. } = strategy { Order::Graph } else { Order::Executed };
+        let mut results = host::replay(campaign, strategy.clone())?;
+        let again = results.traces.pop().and_then(|record| match record {
+            Record::Trace { mut trace, places, .. } => {
+                let symbolizer = Rc::new(Symbolizer::of(program));
+                symbolizer.fill(&mut trace, &places);
+                results.locals.iter().for_each(|(address, function)| symbolizer.learn(*address, function));
+                Some(Again { trace, symbolizer, order })
+            }
+            _ => None,
+        });
+        let again = again.map(|mut again| {
+            for found in &results.found {
+                again.ended_by(found.report.kind, found.report.stacks.first().map(|stack| ThreadId(stack.thread)));
+            }
+            again
+        });
+        Ok((again, results))
+    }
+
+    pub fn digest(&self) -> String {
+        crate::digest::of_trace(&self.trace)
+    }
+
+    /// As it is shown: of a long execution, what matters to the finding.
+    pub fn shown(self, found: Option<&Found>) -> ShownExecution {
+        let stacks = found.map_or(&[][..], |found| &found.report.stacks);
+        let mut involved: Vec<ThreadId> = stacks.iter().map(|stack| ThreadId(stack.thread)).collect();
+        if let Outcome::Deadlock { blocked: threads } | Outcome::Livelock { spinning: threads } = &self.trace.outcome {
+            involved.extend(threads);
+        }
+        let marks = found.map_or_else(Vec::new, |found| self.marks(found));
+        ShownExecution {
+            trace: self.trace,
+            order: self.order,
+            describe: self.symbolizer,
+            races: Vec::new(),
+            state: Vec::new(),
+            involved,
+            marks,
+        }
+    }
+
+    /// Rows for what is no event: a plain access, a misuse of the heap, an end.
+    fn marks(&self, found: &Found) -> Vec<Mark> {
+        let Found { report, .. } = found;
+        let mark = |stack: &Stack, after: u32, remark: &str| Mark {
+            after,
+            thread: ThreadId(stack.thread),
+            label: self.symbolizer.finding_label(stack).label,
+            remark: remark.to_owned(),
+        };
+        let end = self.trace.events.len() as u32;
+        match (report.after, report.kind) {
+            (Some(after), _) => {
+                let message = self.symbolizer.named(&report.message);
+                report.stacks.first().map(|stack| mark(stack, after, &message)).into_iter().collect()
+            }
+            (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "blocked forever")).collect(),
+            (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "spins forever")).collect(),
+            (None, _) => {
+                report.stacks.first().map(|stack| mark(stack, end, &report.message.to_string())).into_iter().collect()
+            }
+        }
+    }
+}
+
+/// Is the finding there again?
+pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
+    let violates = || !axioms::Execution::from_trace(trace).is_ok_and(|e| axioms::consistent(&e, Model::Sc).is_ok());
+    // What a replay does not look for: the same execution has the same outcome.
+    kind == FindingKind::SpecViolation
+        || results.found.iter().any(|found| found.report.kind == kind)
+        || (kind == FindingKind::ScViolation && violates())
+        || matches!((&trace.outcome, kind), (Outcome::Deadlock { .. }, FindingKind::Deadlock))
+}

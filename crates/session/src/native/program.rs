@@ -1,0 +1,92 @@
+//! A native program: an executable, or a source file that is compiled first.
+
+use crate::error::Error;
+use crate::event::Remark;
+use fencepost_native::asm;
+use fencepost_native::compiler::compile_single;
+use fencepost_native::elf;
+use fencepost_native::embedded::runtime_directory;
+use fencepost_native::symbols::Symbols;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tempfile::TempDir;
+
+/// Where Linux maps a position-independent executable on x86-64 when addresses are not randomised.
+const PIE_BASE: u64 = 0x5555_5555_4000;
+
+/// A program that can be run.
+pub struct Program {
+    /// As it was named.
+    pub name: String,
+    /// What is run.
+    pub executable: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The digest of the executable: another compiler or other options make another program of the same source.
+    pub digest: String,
+    /// The library that goes into it.
+    pub runtime: PathBuf,
+    /// Where it is mapped: without address randomisation always the same place.
+    pub base: u64,
+    /// What the user should know before it runs.
+    pub remarks: Vec<Remark>,
+    /// Where it was compiled to, if it was; removed when nobody reads it any more.
+    pub compiled: Option<Rc<TempDir>>,
+}
+
+impl Program {
+    /// An executable, or a source file that is compiled now.
+    pub fn load(path: &Path, arguments: &[String]) -> Result<Program, Error> {
+        let directory = runtime_directory()
+            .map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
+        let source = matches!(path.extension().and_then(|e| e.to_str()), Some("c" | "cc" | "cpp" | "cxx" | "rs"));
+        let mut compiled = None;
+        let executable = if source {
+            let place = tempfile::tempdir().map_err(|cause| Error::Write { path: std::env::temp_dir(), cause })?;
+            let executable =
+                compile_single(path, place.path(), &directory).map_err(|error| Error::Refused(error.to_string()))?;
+            compiled = Some(Rc::new(place));
+            executable
+        } else {
+            path.to_owned()
+        };
+        let target = elf::inspect(&executable).map_err(|error| Error::Refused(error.to_string()))?;
+        let digest = elf::digest(&executable).map_err(|cause| Error::Read { path: executable.clone(), cause })?;
+        Ok(Program {
+            name: path.display().to_string(),
+            // A name without a slash would be looked up on the path.
+            executable: std::path::absolute(&executable).unwrap_or(executable),
+            arguments: arguments.to_vec(),
+            digest: format!("sha256:{digest}"),
+            runtime: directory.join(fencepost_native::embedded::NAME),
+            base: if target.position_independent { PIE_BASE } else { 0 },
+            remarks: remarks(&target),
+            compiled,
+        })
+    }
+}
+
+/// Atomics that the instrumentation cannot see, and libraries without instrumentation.
+fn remarks(target: &elf::Target) -> Vec<Remark> {
+    let mut symbols = Symbols::new();
+    let (mut remarks, mut notes) = (Vec::new(), Vec::new());
+    for module in target.own_modules() {
+        // What cannot be read cannot be warned about; the run itself will tell.
+        let Ok(examined) = asm::examine(module, &mut symbols) else { continue };
+        remarks.extend(examined.hidden.iter().map(|hidden| Remark::Warning(hidden.to_string())));
+        let note = match examined.rust_std {
+            None => continue,
+            Some(true) => "Rust's standard library is instrumented",
+            Some(false) => {
+                "Rust's standard library is not instrumented: what is not generic in it is not seen (docs/native.md)"
+            }
+        };
+        notes.push(Remark::Note(note.to_owned()));
+    }
+    for library in target.uninstrumented_libraries() {
+        let name = &library.name;
+        remarks.push(Remark::Warning(format!("{name} is not instrumented: what it does to shared memory is not seen")));
+    }
+    remarks.extend(notes);
+    remarks
+}

@@ -1,0 +1,118 @@
+//! A recorded execution of a native program again.
+
+use super::Program;
+use super::again::{Again, reproduced};
+use super::campaign::campaign;
+use super::symbolizer::Symbolizer;
+use crate::error::Error;
+use crate::recording::{Native, Recording};
+use crate::replay::{Replayed, Rerun, diverged};
+use crate::request::ReplayRequest;
+use fencepost_native::gdb;
+use fencepost_native::host::{Campaign, Found, Results};
+use fencepost_report::Describe;
+use std::ffi::OsString;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an execution may take that was too long to be written down.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Runs the recorded execution again.
+pub fn replay(request: &ReplayRequest, recording: &Recording, native: &Native) -> Result<Replayed, Error> {
+    let failed = |problem: String| Error::replay(&request.recording, problem);
+    let target = request.target.as_deref().unwrap_or(Path::new(&recording.target));
+    let program = Program::load(target, &native.arguments).map_err(|error| failed(error.to_string()))?;
+    if program.digest != recording.target_digest {
+        let name = target.display();
+        return Err(failed(format!("{name} has changed since it was recorded, or is compiled otherwise")));
+    }
+    let mut campaign = campaign(&program, &recording.plan, native.restart, None);
+    campaign.request.volatile = native.volatile;
+    campaign.request.prune = native.prune;
+    let (run, symbolizer) = match native.execution {
+        Some(execution) => {
+            let steps = repeat(&campaign, recording, execution).map_err(failed)?;
+            (Rerun::Repeated { steps }, Rc::new(Symbolizer::of(&program)))
+        }
+        None => follow(request, &program, &campaign, recording)?,
+    };
+    Ok(Replayed {
+        target: recording.target.clone(),
+        model: recording.plan.model,
+        finding: recording.finding.clone(),
+        describe: symbolizer as Rc<dyn Describe>,
+        run,
+    })
+}
+
+/// Runs an execution again that was too long to be written down. How many steps it had.
+fn repeat(campaign: &Campaign, recording: &Recording, execution: u64) -> Result<u64, String> {
+    // It took as long as it took.
+    let campaign = Campaign { timeout: LONG, ..campaign.clone() };
+    let results = Again::repeat(&campaign, &recording.plan.strategy, execution)
+        .map_err(|error| format!("it cannot be run: {error}"))?;
+    let kind = recording.finding.as_ref().map(|finding| finding.kind);
+    if !results.found.iter().any(|found| Some(found.report.kind) == kind) {
+        return Err("the execution diverged from the recorded one: it does not show the finding".to_owned());
+    }
+    Ok(results.steps)
+}
+
+/// Runs an execution again, event for event.
+fn follow(
+    request: &ReplayRequest,
+    program: &Program,
+    campaign: &Campaign,
+    recording: &Recording,
+) -> Result<(Rerun, Rc<Symbolizer>), Error> {
+    let failed = |problem: String| Error::replay(&request.recording, problem);
+    // Variables on stacks have names only where details are asked for.
+    let mut watched = campaign.clone();
+    watched.request.details = Some(Vec::new());
+    let (again, results) = Again::follow(program, &watched, &recording.plan.strategy)
+        .map_err(|error| failed(format!("it cannot be run: {error}")))?;
+    let again = again.ok_or_else(|| failed("the execution left no trace".to_owned()))?;
+    let same = again.digest() == recording.trace_digest;
+    let met = recording.finding.as_ref().is_none_or(|finding| reproduced(finding.kind, &results, &again.trace));
+    if !same || !met {
+        return Err(failed(diverged(recording)));
+    }
+    let symbolizer = again.symbolizer.clone();
+    let run = match &request.gdb {
+        Some(options) => debug(recording, campaign, &results, options).map_err(failed)?,
+        None => Rerun::Traced(Box::new(again.shown(found_again(recording, &results)))),
+    };
+    Ok((run, symbolizer))
+}
+
+/// Runs the execution under gdb. `results` is what it gave without.
+fn debug(recording: &Recording, campaign: &Campaign, results: &Results, options: &[OsString]) -> Result<Rerun, String> {
+    let Some(finding) = &recording.finding else {
+        return Err("nothing was found in this execution, so that there is no place to stop at".to_owned());
+    };
+    let found = found_again(recording, results).ok_or("the finding is not there again")?;
+    let headline = format!("{}: {}", finding.kind, finding.message);
+    let strategy = recording.plan.strategy.clone();
+    match gdb::debug(campaign, strategy, found.report.fingerprint, &headline, options) {
+        Ok(status) if status.success() => Ok(Rerun::Debugged),
+        Ok(status) => Err(format!("gdb failed: {status}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("there is no gdb: install it, or name another one with {}", gdb::VARIABLE))
+        }
+        Err(error) => Err(format!("gdb cannot be started: {error}")),
+    }
+}
+
+/// The recorded finding among those that the execution gave.
+fn found_again<'a>(recording: &Recording, results: &'a Results) -> Option<&'a Found> {
+    let finding = recording.finding.as_ref()?;
+    let symbolizer = Symbolizer::default();
+    let same_places = |found: &&Found| {
+        let labels: Vec<_> = found.report.stacks.iter().map(|stack| symbolizer.finding_label(stack)).collect();
+        found.report.kind == finding.kind && labels == finding.labels
+    };
+    let same_kind = |found: &&Found| found.report.kind == finding.kind;
+    results.found.iter().find(same_places).or_else(|| results.found.iter().find(same_kind))
+}
