@@ -318,7 +318,7 @@ fn what_cannot_be_tested_is_refused_in_one_line() {
     fs::write(path.join("queue.c"), "int main() {}").unwrap();
     fs::write(path.join("bad.litmus"), "C bad\n{ x=; }\n").unwrap();
     let cases: [(&[&str], &str); 18] = [
-        (&["test", "SB.litmus", "--strategy", "chess"], "expected mix, random, pct, pos or rendezvous"),
+        (&["test", "SB.litmus", "--strategy", "chess"], "expected mix, random, pct, pos"),
         (&["test", "SB.litmus", "--strategy", "pos", "--depth", "3"], "--depth is for pct"),
         (&["test", "SB.litmus", "--strategy", "pct", "--depth", "0"], "from 1 to 64"),
         (&["test", "SB.litmus", "--stale", "101"], "from 0 to 100"),
@@ -361,4 +361,20 @@ fn time_is_a_limit() {
     assert_eq!(run.status, 0);
     assert!(run.json()["executions"].as_u64().unwrap() > 0);
     assert!(run.json()["seconds"].as_f64().unwrap() < 30.0);
+}
+
+/// Whatever strategy there is can be asked for and is in the help; one that was renamed has its old name, too.
+#[test]
+fn every_strategy_is_named_in_the_help_and_can_be_asked_for() {
+    let directory = copies(&["SB"]);
+    let help = fencepost(directory.path(), &["test", "--help"]).stdout;
+    let states = |name: &str| {
+        let args = ["test", "SB.litmus", "--strategy", name, "--keep-going", "--executions", "200", "--format", "json"];
+        timeless(fencepost(directory.path(), &args).json())
+    };
+    for scheduler in fencepost_trace::Scheduler::ALL {
+        assert!(help.contains(&format!("{scheduler} (")), "{scheduler} is missing in:\n{help}");
+        assert_eq!(states(scheduler.name())["verdict"], "fail");
+    }
+    assert_eq!(states("meet"), states("rendezvous"));
 }

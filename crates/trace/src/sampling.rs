@@ -198,7 +198,8 @@ mod tests {
             assert!(Scheduler::summaries().contains(scheduler.name()));
         }
         let unknown = "chess".parse::<Scheduler>().expect_err("there is none of this name");
-        assert_eq!(unknown, "unknown strategy 'chess': expected mix, random, pct, pos or rendezvous");
+        assert!(unknown.starts_with("unknown strategy 'chess': expected mix, random, pct"), "{unknown}");
+        assert!(unknown.contains(" or "), "{unknown}");
     }
 
     #[test]
@@ -213,7 +214,9 @@ mod tests {
         let turns: Vec<Scheduler> = (0..16).map(|n| Sampling::default().of_execution(n).scheduler).collect();
         assert!(!turns.contains(&Scheduler::Mix));
         assert_eq!(turns[..8], turns[8..]);
-        assert!(Scheduler::ALL[1..].iter().all(|s| turns.contains(s)));
+        // These, and no others: to add one changes what seeds mean.
+        let mixed = [Scheduler::Random, Scheduler::Pct, Scheduler::Pos, Scheduler::Rendezvous];
+        assert!(mixed.iter().all(|s| turns.contains(s)) && turns.iter().all(|s| mixed.contains(s)));
         assert_eq!(Sampling::with(Scheduler::Pos).of_execution(1).scheduler, Scheduler::Pos);
     }
 }
