@@ -18,7 +18,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 let run = &threads[thread.index()];
                 let what = match run.lowering.stage() {
                     Stage::Access(access) => What::Access(access),
-                    Stage::Quit => What::Quit,
+                    Stage::Quit | Stage::Fail(_) => What::Quit,
                     _ => What::Yield,
                 };
                 let local = local_step(&what).is_some_and(|step| machine.is_local(&step));

@@ -194,7 +194,6 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             }
             match self.settle() {
                 Some(next) => return next,
-                None if self.outcome.is_some() => continue,
                 None => {}
             }
             self.find_actors(initial);
@@ -240,15 +239,12 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                         run.state = State::Done;
                         self.machine.end_thread(thread);
                     }
-                    Stage::Fail(failure) => {
-                        self.outcome = Some(Outcome::Failed { thread, failure });
-                        return None;
-                    }
                     Stage::Access(access) => {
                         run.fresh = false;
                         run.guarded = access.guard() != Guard::Any;
                     }
-                    Stage::Yield | Stage::Quit => {
+                    // Others may go on between what a thread does last and its failure.
+                    Stage::Yield | Stage::Quit | Stage::Fail(_) => {
                         run.fresh = false;
                         run.guarded = false;
                     }

@@ -6,7 +6,7 @@ use crate::lowering::Stage;
 use crate::monitor::{Monitor, Performed};
 use crate::strategy::Strategy;
 use fencepost_memory::{Commit, Machine, Source, Step};
-use fencepost_trace::{Access, EventId, EventKind, Location, Op, Part, Reply, ThreadId, Value};
+use fencepost_trace::{Access, EventId, EventKind, Location, Op, Outcome, Part, Reply, ThreadId, Value};
 
 impl<M: Machine, W: Monitor> Execution<M, W> {
     pub(super) fn take_step(
@@ -22,6 +22,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 run.fresh = true;
                 return run.lowering.performed(Reply::NONE);
             }
+            Stage::Fail(failure) => return self.outcome = Some(Outcome::Failed { thread, failure }),
             stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
         };
         let (step, source, reply) = match access {

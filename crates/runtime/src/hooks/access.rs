@@ -1,8 +1,12 @@
 //! Plain accesses and calls: what ThreadSanitizer's instrumentation announces before it happens.
 
-use crate::global::{self, mode};
-use crate::shadow::{self, Kind, READ, WRITE};
-use crate::{calls, control, details, exact, explore, instrumented, progress, shared, stall, unseen, view};
+use crate::detect::shadow::{self, Kind, READ, WRITE};
+use crate::detect::{details, exact, instrumented};
+use crate::drive::control;
+use crate::explore::{self, progress, shared, stall, unseen};
+use crate::memory::view;
+use crate::platform::global::{self, mode};
+use crate::threads::calls;
 use fencepost_trace::Op;
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU32, Ordering};

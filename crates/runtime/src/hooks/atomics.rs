@@ -1,9 +1,13 @@
 //! Atomic operations and fences.
 
 use super::{access, at_work, hook};
-use crate::global::{self, mode};
-use crate::shadow::{self, Kind, READ, WRITE, What};
-use crate::{control, details, exact, explore, view, waiter_pool};
+use crate::detect::shadow::{self, Kind, READ, WRITE, What};
+use crate::detect::{details, exact};
+use crate::drive::control;
+use crate::explore;
+use crate::memory::view;
+use crate::platform::global::{self, mode};
+use crate::threads::waiter_pool;
 use fencepost_trace::{
     Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };

@@ -5,9 +5,11 @@
 //! thread runs.
 
 use super::{at_work, cancel, hook, kernel, text};
-use crate::global::active;
-use crate::real::real;
-use crate::{explore, fibers, sys};
+use crate::explore;
+use crate::platform::global::active;
+use crate::platform::real::real;
+use crate::platform::sys;
+use crate::threads::fibers;
 use libc::{EINVAL, ERANGE, ESRCH, c_char, c_int, c_void, pid_t, pthread_t, size_t};
 
 hook! { fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {

@@ -1,10 +1,11 @@
 //! Barriers.
 
 use super::{at_work, early, hook, objects};
-use crate::global::active;
-use crate::real::real;
-use crate::shadow::Object;
-use crate::{control, fibers};
+use crate::detect::shadow::Object;
+use crate::drive::control;
+use crate::platform::global::active;
+use crate::platform::real::real;
+use crate::threads::fibers;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Hidden, Location, Op, StoreOrder, Value};
 use libc::{c_int, c_uint};

@@ -1,7 +1,7 @@
 //! Calls whose effect a restart in place cannot undo: each is announced before it is made.
 
 use super::{kernel, watch};
-use crate::restart::beyond;
+use crate::drive::restart::beyond;
 use crate::results;
 
 macro_rules! beyond_undoing {

@@ -6,11 +6,11 @@
 
 use super::mutex::{self, Mutex};
 use super::{at_work, cancel, cond, hook, objects, once, text, threads, time};
-use crate::clock;
-use crate::fibers::Start;
-use crate::global::active;
-use crate::real::real;
-use crate::shadow::Object;
+use crate::detect::shadow::Object;
+use crate::platform::global::active;
+use crate::platform::real::real;
+use crate::threads::clock;
+use crate::threads::fibers::Start;
 use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, c_int, c_void, pthread_key_t, pthread_t, timespec};
@@ -79,7 +79,7 @@ hook! { fn thrd_yield() {
     if !active() {
         return real!(thrd_yield(): fn());
     }
-    at_work(|| crate::control::perform(Op::Yield));
+    at_work(|| crate::drive::control::perform(Op::Yield));
 } }
 
 hook! { fn thrd_sleep(time: *const timespec, left: *mut timespec) -> c_int {

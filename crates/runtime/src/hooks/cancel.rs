@@ -8,17 +8,19 @@
 //! operation.
 
 use super::{at_work, hook, text};
-use crate::ending::{self, Verdict};
-use crate::global::{self, active};
-use crate::real::real;
-use crate::shared::{self, Habit};
-use crate::{control, explore, fibers};
+use crate::drive::control;
+use crate::drive::ending::{self, Verdict};
+use crate::explore;
+use crate::explore::shared::{self, Habit};
+use crate::platform::global::{self, active};
+use crate::platform::real::real;
+use crate::threads::fibers;
 use fencepost_trace::{
     Access, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, StoreOrder, ThreadId, Update, Value,
 };
 use libc::{EINVAL, ESRCH, c_int, c_void, pthread_t};
 
-/// In [`Fiber::signals`](crate::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may be.
+/// In [`Fiber::signals`](crate::threads::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may be.
 pub const NOW: u64 = 1;
 
 const CANCELED: usize = usize::MAX;
@@ -187,7 +189,7 @@ hook! { fn pthread_testcancel() {
         return real!(pthread_testcancel(): fn());
     }
     // A loop that does nothing else lets others run.
-    at_work(|| crate::control::perform(fencepost_trace::Op::Yield));
+    at_work(|| crate::drive::control::perform(fencepost_trace::Op::Yield));
     point()
 } }
 

@@ -1,8 +1,8 @@
 //! Random numbers that the system gives: the same in every execution, so that executions can be repeated.
 
 use super::{at_work, hook, text};
-use crate::global::{Global, active};
-use crate::real::real;
+use crate::platform::global::{Global, active};
+use crate::platform::real::real;
 use libc::{c_int, c_uint, c_void, size_t, ssize_t};
 
 static STATE: Global<u64> = Global::new(0);

@@ -6,9 +6,11 @@
 //! is in them would be wrong.
 
 use super::at_work;
-use crate::global::{Global, active};
-use crate::real::real;
-use crate::{control, explore, fibers};
+use crate::drive::control;
+use crate::explore;
+use crate::platform::global::{Global, active};
+use crate::platform::real::real;
+use crate::threads::fibers;
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, RmwOrder, ThreadId, Update, Value};
 use libc::c_int;
 

@@ -7,10 +7,13 @@
 
 use super::at_work;
 use super::threads::{is_detached, spawn};
-use crate::fibers::{self, Start};
-use crate::global::{self, Global};
-use crate::real::real;
-use crate::{campaign, context, explore, results};
+use crate::drive::campaign;
+use crate::explore;
+use crate::platform::context;
+use crate::platform::global::{self, Global};
+use crate::platform::real::real;
+use crate::results;
+use crate::threads::fibers::{self, Start};
 use fencepost_mailbox::VARIABLE;
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 

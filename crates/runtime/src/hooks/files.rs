@@ -2,10 +2,11 @@
 
 use super::semaphore::fail;
 use super::{at_work, descriptors, hook, watch};
-use crate::global::{Global, active};
-use crate::real::real;
-use crate::restart::{self, beyond};
-use crate::{results, sys};
+use crate::drive::restart::{self, beyond};
+use crate::platform::global::{Global, active};
+use crate::platform::real::real;
+use crate::platform::sys;
+use crate::results;
 use libc::{EBADF, c_char, c_int, c_uint, mode_t};
 use std::ffi::CStr;
 

@@ -19,11 +19,14 @@
 use super::cond::{dequeue, leave};
 use super::semaphore::fail;
 use super::threads::{attempt, take_timeout, thread_number};
-use super::{at_work, early, hook};
-use crate::ending::{self, Verdict};
-use crate::global::{self, active};
-use crate::real::real;
-use crate::{clock, control, explore, fibers, results, rust_std, shared};
+use super::{at_work, early, hook, rust_std};
+use crate::drive::control;
+use crate::drive::ending::{self, Verdict};
+use crate::explore::{self, shared};
+use crate::platform::global::{self, active};
+use crate::platform::real::real;
+use crate::results;
+use crate::threads::{clock, fibers};
 use fencepost_trace::{Access, FenceOrder, Guard, Hidden, Location, Op, Reply, RmwOrder, Size, Update, Value};
 use libc::{EAGAIN, EINVAL, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
 
@@ -205,7 +208,7 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
         }
         _ => {
             if crate::hooks::beyond::leaves_something(number) {
-                at_work(|| crate::restart::beyond(&format!("syscall({number})")));
+                at_work(|| crate::drive::restart::beyond(&format!("syscall({number})")));
             }
             real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long)
         }

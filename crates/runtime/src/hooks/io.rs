@@ -5,9 +5,12 @@
 
 use super::files::{opens, used};
 use super::{at_work, cancel, descriptors, hook, text, watch};
-use crate::global::{self, active};
-use crate::real::real;
-use crate::{control, explore, fibers, sys};
+use crate::drive::control;
+use crate::explore;
+use crate::platform::global::{self, active};
+use crate::platform::real::real;
+use crate::platform::sys;
+use crate::threads::fibers;
 use fencepost_trace::Op;
 use libc::{
     c_int, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec,

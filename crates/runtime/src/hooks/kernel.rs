@@ -2,10 +2,11 @@
 //! after it.
 
 use super::{at_work, hook, watch};
-use crate::global::{Global, active};
-use crate::real::real;
-use crate::restart::beyond;
-use crate::{ending, sys};
+use crate::drive::ending;
+use crate::drive::restart::beyond;
+use crate::platform::global::{Global, active};
+use crate::platform::real::real;
+use crate::platform::sys;
 use libc::{c_int, c_void, off_t, sighandler_t, size_t};
 
 struct State {
@@ -145,7 +146,7 @@ watch! { fn mprotect(address: usize, length: usize, protection: c_int) {
 hook! { fn mremap(old: usize, old_length: usize, length: usize, flags: c_int, to: usize) -> usize {
     if active() {
         at_work(|| {
-            crate::control::forget(old, old_length);
+            crate::drive::control::forget(old, old_length);
             if !is_mapped(old, old_length) || flags & libc::MREMAP_FIXED != 0 {
                 beyond("mremap()");
             }
@@ -210,7 +211,7 @@ hook! { fn mmap64(address: *mut c_void, length: size_t, protection: c_int, flags
 hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
     if active() {
         at_work(|| {
-            crate::control::forget(address as usize, length);
+            crate::drive::control::forget(address as usize, length);
             if !is_mapped(address as usize, length) {
                 beyond("munmap() of memory that was there before main()");
             }

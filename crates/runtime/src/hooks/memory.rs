@@ -2,10 +2,14 @@
 
 use super::semaphore::fail;
 use super::{access, at_work, hook, text};
-use crate::global::{self, active, mode};
-use crate::heap::{self, Freed};
-use crate::shadow::{READ, WRITE};
-use crate::{control, details, exact, explore, instrumented, opaque, results, shadow, shared, view};
+use crate::detect::shadow::{READ, WRITE};
+use crate::detect::{details, exact, instrumented, shadow};
+use crate::drive::control;
+use crate::explore::{self, opaque, shared};
+use crate::memory::heap::{self, Freed};
+use crate::memory::view;
+use crate::platform::global::{self, active, mode};
+use crate::results;
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -106,7 +110,7 @@ pub fn release(block: usize) {
 }
 
 fn misuse(kind: FindingKind, message: String, address: usize) {
-    crate::fibers::me().pc = global::caller();
+    crate::threads::fibers::me().pc = global::caller();
     results::found(kind, message, address);
 }
 

@@ -25,6 +25,7 @@ pub mod objects;
 pub mod once;
 pub mod panics;
 pub mod process;
+pub mod rust_std;
 pub mod rwlock;
 pub mod semaphore;
 pub mod spec;
@@ -35,7 +36,7 @@ pub mod threads;
 pub mod time;
 pub mod volatile;
 
-use crate::global;
+use crate::platform::global;
 
 /// Defines a function that the program calls, and notes where it was called from.
 ///
@@ -67,10 +68,10 @@ macro_rules! hook {
                 "mov [rip + {registers} + 32], r14",
                 "mov [rip + {registers} + 40], r15",
                 "jmp {body}",
-                registers = sym $crate::global::CALLER_REGISTERS,
-                pc = sym $crate::global::CALLER_PC,
-                sp = sym $crate::global::CALLER_SP,
-                asks = sym $crate::global::CALLER_ASKS,
+                registers = sym $crate::platform::global::CALLER_REGISTERS,
+                pc = sym $crate::platform::global::CALLER_PC,
+                sp = sym $crate::platform::global::CALLER_SP,
+                asks = sym $crate::platform::global::CALLER_ASKS,
                 body = sym $name::body,
             )
         }
@@ -89,10 +90,10 @@ macro_rules! watch {
             #[allow(unused_imports)]
             use super::*;
             pub extern "C-unwind" fn before($($arg: $ty),*) -> usize {
-                if $crate::global::active() {
+                if $crate::platform::global::active() {
                     $crate::hooks::at_work(|| $body);
                 }
-                $crate::real::address!($name)
+                $crate::platform::real::address!($name)
             }
         }
         #[doc(hidden)]
@@ -140,9 +141,9 @@ macro_rules! watch {
                 "pop rsi",
                 "pop rdi",
                 "jmp r11",
-                pc = sym $crate::global::CALLER_PC,
-                sp = sym $crate::global::CALLER_SP,
-                asks = sym $crate::global::CALLER_ASKS,
+                pc = sym $crate::platform::global::CALLER_PC,
+                sp = sym $crate::platform::global::CALLER_SP,
+                asks = sym $crate::platform::global::CALLER_ASKS,
                 before = sym $name::before,
             )
         }
@@ -157,14 +158,14 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     global::set_inside(true);
     if mode == global::mode::SUSPICIOUS {
         volatile::settle();
-        crate::control::notice_all();
+        crate::drive::control::notice_all();
     } else if mode == global::mode::EXPLORED {
         // In an exploration nobody is suspicious.
         volatile::settle();
     }
     let result = act();
     global::set_inside(false);
-    if crate::fibers::me().signals != 0 {
+    if crate::threads::fibers::me().signals != 0 {
         attributes::take_signals();
     }
     result
@@ -186,7 +187,7 @@ pub fn begin() {
     process::begin();
     volatile::reset();
     panics::reset();
-    crate::spec::begin();
+    crate::drive::spec::begin();
     stdio::begin();
     objects::begin();
     descriptors::begin();

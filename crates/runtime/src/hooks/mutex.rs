@@ -6,10 +6,11 @@
 
 use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
-use crate::global::{self, active, mode};
-use crate::real::real;
-use crate::shadow::Object;
-use crate::{clock, control, fibers};
+use crate::detect::shadow::Object;
+use crate::drive::control;
+use crate::platform::global::{self, active, mode};
+use crate::platform::real::real;
+use crate::threads::{clock, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use libc::{EBUSY, EDEADLK, EPERM, ETIMEDOUT, c_int, timespec};

@@ -7,9 +7,12 @@
 //! libc would do so: an initialiser of any kind takes the mark away, and the mark goes when the memory becomes
 //! something else.
 
-use crate::global::{self, Global, mode};
-use crate::shadow::{self, Kind, Object, What};
-use crate::{exact, fibers, results, view};
+use crate::detect::exact;
+use crate::detect::shadow::{self, Kind, Object, What};
+use crate::memory::view;
+use crate::platform::global::{self, Global, mode};
+use crate::results;
+use crate::threads::fibers;
 use fencepost_trace::ThreadId;
 
 /// Objects that were destroyed in this execution: where they were, by whom, and from where.

@@ -1,9 +1,9 @@
 //! What is done once: `pthread_once`, and static variables of C++ functions.
 
 use super::{at_work, atomics, hook};
-use crate::control;
-use crate::global::active;
-use crate::real::real;
+use crate::drive::control;
+use crate::platform::global::active;
+use crate::platform::real::real;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Location, Op, Size, Value};
 use libc::c_int;

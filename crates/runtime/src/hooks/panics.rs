@@ -6,9 +6,9 @@
 //! program's business.
 
 use super::{at_work, hook};
-use crate::fibers;
-use crate::global::{Global, active};
-use crate::real::real;
+use crate::platform::global::{Global, active};
+use crate::platform::real::real;
+use crate::threads::fibers;
 use fencepost_trace::ThreadId;
 use libc::{c_int, c_void};
 

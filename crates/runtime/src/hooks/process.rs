@@ -1,11 +1,15 @@
 //! The beginning and the end of the process, as the program sees them.
 
 use super::{at_work, hook, threads};
-use crate::campaign::{self, Main};
-use crate::ending::{self, Verdict};
-use crate::global::{self, Global, active, mode};
-use crate::real::real;
-use crate::{fibers, restart, results, sys, view};
+use crate::drive::campaign::{self, Main};
+use crate::drive::ending::{self, Verdict};
+use crate::drive::restart;
+use crate::memory::view;
+use crate::platform::global::{self, Global, active, mode};
+use crate::platform::real::real;
+use crate::platform::sys;
+use crate::results;
+use crate::threads::fibers;
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use std::ffi::CStr;
 

@@ -2,10 +2,11 @@
 
 use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
-use crate::global::active;
-use crate::real::real;
-use crate::shadow::Object;
-use crate::{clock, control, fibers};
+use crate::detect::shadow::Object;
+use crate::drive::control;
+use crate::platform::global::active;
+use crate::platform::real::real;
+use crate::threads::{clock, fibers};
 use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{EBUSY, EDEADLK, ETIMEDOUT, c_int, timespec};

@@ -1,8 +1,8 @@
 //! `fencepost.h`: what a test harness says of itself.
 
 use super::{at_work, hook};
-use crate::global::active;
-use crate::{atomically, control, spec};
+use crate::drive::{atomically, control, spec};
+use crate::platform::global::active;
 use fencepost_trace::Op;
 use std::ffi::{CStr, c_char};
 

@@ -4,9 +4,10 @@
 //! stream that another thread keeps waits for it.
 
 use super::{at_work, hook, io, text, watch};
-use crate::global::{self, Global, active};
-use crate::real::real;
-use crate::{control, fibers};
+use crate::drive::control;
+use crate::platform::global::{self, Global, active};
+use crate::platform::real::real;
+use crate::threads::fibers;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use libc::c_int;

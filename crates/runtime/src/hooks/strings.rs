@@ -8,9 +8,9 @@
 //! looked for, the 0 at the end.
 
 use super::access;
-use crate::global;
-use crate::real::real;
-use crate::shadow::{Kind, READ, WRITE};
+use crate::detect::shadow::{Kind, READ, WRITE};
+use crate::platform::global;
+use crate::platform::real::real;
 use std::arch::{asm, naked_asm};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,11 +22,11 @@ static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks the real functions up. Until then there are slow ones.
 pub fn prepare() {
-    COPY.store(crate::real::address!(memcpy), Ordering::Relaxed);
-    MOVE.store(crate::real::address!(memmove), Ordering::Relaxed);
-    SET.store(crate::real::address!(memset), Ordering::Relaxed);
-    COMPARE.store(crate::real::address!(memcmp), Ordering::Relaxed);
-    LENGTH.store(crate::real::address!(strlen), Ordering::Relaxed);
+    COPY.store(crate::platform::real::address!(memcpy), Ordering::Relaxed);
+    MOVE.store(crate::platform::real::address!(memmove), Ordering::Relaxed);
+    SET.store(crate::platform::real::address!(memset), Ordering::Relaxed);
+    COMPARE.store(crate::platform::real::address!(memcmp), Ordering::Relaxed);
+    LENGTH.store(crate::platform::real::address!(strlen), Ordering::Relaxed);
 }
 
 type Copy = unsafe extern "C" fn(*mut u8, *const u8, usize) -> *mut u8;

@@ -8,9 +8,9 @@
 
 use super::files::opens as files_opened;
 use super::{access, at_work, stdio};
-use crate::global::{self, active};
-use crate::real::{Entry, real};
-use crate::shadow::{READ, WRITE};
+use crate::detect::shadow::{READ, WRITE};
+use crate::platform::global::{self, active};
+use crate::platform::real::{Entry, real};
 use libc::{c_char, c_int};
 
 /// Pointers below this are errors, of which the function itself will tell.
@@ -26,7 +26,7 @@ pub fn read(address: usize, length: usize) {
 /// The program lets libc write here.
 pub fn write(address: usize, length: usize) {
     if active() && address >= LOWEST {
-        crate::unseen::announced(address, length);
+        crate::explore::unseen::announced(address, length);
         access::by_library(address, length, WRITE, global::caller());
     }
 }

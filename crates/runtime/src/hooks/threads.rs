@@ -1,12 +1,16 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
 use super::{access, at_work, early, hook, text};
-use crate::fibers::{self, Fiber, Start};
-use crate::global::{self, Global, active, mode};
-use crate::real::real;
-use crate::shadow::WRITE;
-use crate::shared::{self, Habit};
-use crate::{clock, control, details, ending, explore, lenders, results};
+use crate::detect::details;
+use crate::detect::shadow::WRITE;
+use crate::drive::{control, ending};
+use crate::explore;
+use crate::explore::shared::{self, Habit};
+use crate::platform::global::{self, Global, active, mode};
+use crate::platform::real::real;
+use crate::results;
+use crate::threads::fibers::{self, Fiber, Start};
+use crate::threads::{clock, donors};
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, StoreOrder, ThreadId, Value};
 use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
@@ -45,8 +49,8 @@ fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) 
     let fiber = spawn(start, argument);
     fiber.detached = is_detached(attributes);
     let name = fiber.pthread;
-    if stack_size(attributes) > lenders::STACK {
-        let most = lenders::STACK >> 20;
+    if stack_size(attributes) > donors::STACK {
+        let most = donors::STACK >> 20;
         results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
     }
     name
@@ -233,7 +237,7 @@ hook! { fn gettid() -> c_int {
 /// A kernel's number for the running thread: its own for each, and the same in every execution.
 pub fn thread_number() -> c_int {
     // SAFETY: asks for a number.
-    let process = unsafe { crate::sys::call(libc::SYS_getpid, [0; 6]) } as c_int;
+    let process = unsafe { crate::platform::sys::call(libc::SYS_getpid, [0; 6]) } as c_int;
     process + fibers::current().0 as c_int
 }
 

@@ -2,10 +2,11 @@
 
 use super::threads::take_timeout;
 use super::{at_work, early, hook, text};
-use crate::clock::{self, SECOND};
-use crate::global::active;
-use crate::real::real;
-use crate::{control, fibers};
+use crate::drive::control;
+use crate::platform::global::active;
+use crate::platform::real::real;
+use crate::threads::clock::{self, SECOND};
+use crate::threads::fibers;
 use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{c_int, c_uint, time_t, timespec, timeval};

@@ -11,9 +11,10 @@
 //! Nobody else runs in between, since threads are switched only in hooks.
 
 use super::{access, hook};
-use crate::global::{self, Global, mode};
-use crate::shadow::{Kind, READ, WRITE};
-use crate::{control, explore};
+use crate::detect::shadow::{Kind, READ, WRITE};
+use crate::drive::control;
+use crate::explore;
+use crate::platform::global::{self, Global, mode};
 use fencepost_mailbox::Volatile;
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Size, StoreOrder, Value};
 

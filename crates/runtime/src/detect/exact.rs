@@ -1,0 +1,176 @@
+//! A race detector that misses nothing, for explorations.
+//!
+//! [`shadow`] keeps the newest accesses to each place, so that of several that race it names the last. Here all
+//! accesses of the execution are kept, each program point once for each time of its thread, and every pair is looked
+//! at. An exploration with it names exactly the pairs of program points that race in some execution.
+//!
+//! An exploration answers an atomic operation when its thread is next resumed, which may be after others have seen
+//! its effect. So what comes here later may have happened before what came earlier, and each access keeps the clock
+//! of its thread.
+
+use crate::detect::details;
+use crate::detect::shadow::{self, ALLOCATION, Earlier, Kind, READ, What};
+use crate::platform::global::{self, Global};
+use crate::results;
+use crate::threads::fibers;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    /// Which of the eight bytes.
+    bytes: u8,
+    by: Earlier,
+    /// Its thread's clock at the time, in the list of all.
+    clock: u32,
+}
+
+impl Entry {
+    /// Did `other`, of another thread, happen before this one?
+    fn knows(&self, other: Earlier, clocks: &[Vec<u32>]) -> bool {
+        clocks[self.clock as usize].get(other.thread as usize).is_some_and(|time| other.time <= *time)
+    }
+}
+
+/// More accesses than this to the same eight bytes are not kept: what is then missed, [`shadow`] may still find.
+const MOST: usize = 512;
+
+#[derive(Default)]
+struct State {
+    on: bool,
+    /// Accesses by address, eight bytes each.
+    lines: FxHashMap<usize, Vec<Entry>>,
+    /// The clocks of threads at their accesses, and the last of each thread with its time.
+    clocks: Vec<Vec<u32>>,
+    last: Vec<(u32, u32)>,
+    /// Blocks of memory by address: where each ends, and its allocation.
+    blocks: BTreeMap<usize, (usize, Entry)>,
+    /// Under the hardware models: the same as `lines` for locks and the like, by address.
+    objects: FxHashMap<usize, Vec<Entry>>,
+}
+
+impl State {
+    /// The running thread's clock. It changes only with its time.
+    fn clock(&mut self, thread: usize, time: u32) -> u32 {
+        if self.last.len() <= thread {
+            self.last.resize(thread + 1, (0, 0));
+        }
+        if self.last[thread].0 != time {
+            self.clocks.push(shadow::clock().to_vec());
+            self.last[thread] = (time, self.clocks.len() as u32 - 1);
+        }
+        self.last[thread].1
+    }
+}
+
+static STATE: Global<Option<State>> = Global::new(None);
+
+/// A new execution, with this detector or without.
+pub fn reset(on: bool) {
+    let state = STATE.get().get_or_insert_with(State::default);
+    state.on = on;
+    state.lines.clear();
+    state.clocks.clear();
+    state.last.clear();
+    state.blocks.clear();
+    state.objects.clear();
+}
+
+/// Is it at work?
+#[inline]
+pub fn is_on() -> bool {
+    STATE.get().as_ref().is_some_and(|state| state.on)
+}
+
+/// An access of the running thread.
+pub fn access(address: usize, size: usize, kind: Kind, pc: usize) {
+    if is_on() || details::are_wanted() {
+        global::quietly(|| look(address, size, kind, pc));
+    }
+}
+
+fn look(address: usize, size: usize, kind: Kind, pc: usize) {
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
+    details::reached(address, size, by);
+    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
+    let clock = state.clock(by.thread as usize, shadow::time(READ));
+    let end = address.saturating_add(size);
+    let mut at = address;
+    while at < end {
+        let next = ((at & !7) + 8).min(end);
+        let bytes = (((1u16 << (next - at)) - 1) << (at & 7)) as u8;
+        let line = state.lines.entry(at & !7).or_default();
+        if line.is_empty()
+            && let Some((_, (end, entry))) = state.blocks.range(..=at).next_back()
+            && at < *end
+        {
+            // To allocate a block is to write it; lines are made as they are needed.
+            line.push(Entry { bytes: u8::MAX, ..*entry });
+        }
+        piece(line, &state.clocks, at, Entry { bytes, by, clock });
+        at = next;
+    }
+}
+
+/// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are
+/// none.
+pub fn object(address: usize, kind: Kind, pc: usize) {
+    access(address, 1, kind, pc);
+    let Some(state) = STATE.get().as_mut().filter(|state| !state.on) else { return };
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
+    let clock = state.clock(by.thread as usize, by.time);
+    piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
+}
+
+fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry) {
+    if line.contains(&new) {
+        return;
+    }
+    for old in line.iter().filter(|old| old.bytes & new.bytes != 0 && old.by.thread != new.by.thread) {
+        let (one, other) = (old.by.kind, new.by.kind);
+        let conflict = (one.write || other.write) && !(one.atomic && other.atomic);
+        if conflict && !new.knows(old.by, clocks) && !old.knows(new.by, clocks) {
+            results::race(address, old.by, new.by.kind, new.by.pc);
+        }
+    }
+    if line.len() < MOST {
+        line.push(new);
+    }
+}
+
+/// Did the running thread make this access before `thread` freed the memory? Only an atomic one may come so late.
+pub fn comes_before_free(address: usize, kind: Kind, thread: u32) -> bool {
+    let Some(state) = STATE.get().as_ref().filter(|state| state.on && kind.atomic) else { return false };
+    let new = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc: 0 };
+    let frees = |old: &&Entry| old.by.kind.what == What::Free && old.by.thread == thread;
+    let line = state.lines.get(&(address & !7));
+    line.and_then(|line| line.iter().rev().find(frees)).is_some_and(|free| free.knows(new, &state.clocks))
+}
+
+/// The memory is somebody else's now.
+pub fn forget(address: usize, size: usize) {
+    let Some(state) = STATE.get().as_mut() else { return };
+    let range = address & !7..address + size;
+    if !state.objects.is_empty() {
+        state.objects.retain(|at, _| !range.contains(at));
+    }
+    if !state.on {
+        return;
+    }
+    if size / 8 > state.lines.len() {
+        state.lines.retain(|at, _| !range.contains(at));
+    } else {
+        range.clone().step_by(8).for_each(|at| drop(state.lines.remove(&at)));
+    }
+    while let Some(at) = state.blocks.range(range.clone()).next().map(|(at, _)| *at) {
+        state.blocks.remove(&at);
+    }
+}
+
+/// The running thread has allocated a block.
+pub fn allocated(block: usize, size: usize, pc: usize) {
+    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(ALLOCATION), kind: ALLOCATION, pc };
+    let clock = state.clock(by.thread as usize, by.time);
+    state.blocks.insert(block, (block + size, Entry { bytes: 0, by, clock }));
+}

@@ -1,0 +1,6 @@
+//! Race detectors, and what surrounds a finding.
+
+pub mod details;
+pub mod exact;
+pub mod instrumented;
+pub mod shadow;

@@ -1,0 +1,496 @@
+//! The engine, and what a hook does with it: hand over an operation, and go on when it is answered.
+
+mod outside;
+mod queries;
+mod time;
+
+use crate::detect::{details, exact, instrumented, shadow};
+use crate::drive::atomically::{self, Atomic};
+use crate::drive::ending;
+use crate::explore::{self, opaque, progress, shared, stall};
+use crate::hooks::{self, rust_std};
+use crate::memory::view;
+use crate::platform::global::{self, Global, mode};
+use crate::platform::modules;
+use crate::results;
+use crate::threads::{clock, fibers, waiter_pool};
+use ending::Verdict;
+use fencepost_engine::{Execution, Follow, Next, Planned};
+use fencepost_explore::enumerate::Tree;
+use fencepost_mailbox::{Pruning, Request};
+use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
+use fencepost_trace::{
+    Access, CampaignSpec, EventId, EventKind, FenceOrder, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
+    StrategySpec, ThreadId, Value,
+};
+use outside::{bring_up_to_date, notice_intrusions, remember, take_up, tell_writes};
+pub use outside::{
+    catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, watch, wrote,
+};
+pub use queries::{
+    NOBODY, change_count, choices, drawn, event_count, events, has_buffers, initial_value, memory, peek, plan, record,
+    set_memory, steps, trace,
+};
+use std::collections::BTreeMap;
+use time::let_time_come;
+use time::let_time_pass;
+pub use time::{await_time, interrupt};
+
+/// An execution under one of the models. Most accesses never come to the engine: the race detectors of the runtime see
+/// them all, and the engine has none.
+enum Engine {
+    C11(Execution<C11, ()>),
+    Sc(Execution<Sc, ()>),
+    Tso(Execution<Tso, ()>),
+    Pso(Execution<Pso, ()>),
+    Pslo(Execution<Pslo, ()>),
+}
+
+macro_rules! each {
+    ($engine:expr, $execution:ident => $act:expr) => {
+        match $engine {
+            $crate::drive::control::Engine::C11($execution) => $act,
+            $crate::drive::control::Engine::Sc($execution) => $act,
+            $crate::drive::control::Engine::Tso($execution) => $act,
+            $crate::drive::control::Engine::Pso($execution) => $act,
+            $crate::drive::control::Engine::Pslo($execution) => $act,
+        }
+    };
+}
+
+use each;
+
+macro_rules! engines {
+    ($($machine:ident)*) => {
+        $(impl From<$machine> for Engine {
+            fn from(machine: $machine) -> Engine {
+                Engine::$machine(Execution::with_monitor(machine, ()))
+            }
+        })*
+    };
+}
+
+engines! { C11 Sc Tso Pso Pslo }
+
+/// Who answers the choices: whom the plan of the execution names, or a search.
+enum Chooser {
+    Planned(Planned<'static>),
+    /// Whole operations of the program, one after the other.
+    Atomic(Atomic),
+    /// Every choice, one after the other: the leaf of the tree that is due.
+    Tree(Tree),
+}
+
+struct Control {
+    model: Model,
+    engine: Engine,
+    chooser: Chooser,
+    /// How many operations were asked for since time last passed.
+    busy: u64,
+    /// How many changes there were when it was last looked whether others only wait for that.
+    changes: u64,
+    /// How many were asked for since it was last looked whether anything changes, and how many changes there were then.
+    quiet: (u64, u64),
+    /// The greatest number of stores that wait.
+    buffer: Option<u32>,
+    /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds
+    /// something else now, code without instrumentation has written it.
+    atomics: BTreeMap<u64, (Size, Value)>,
+    /// Under c11: atomic locations in memory that was given back. Whoever comes there next finds another object.
+    given_back: BTreeMap<u64, Size>,
+    /// Plain writes to such locations that the engine has not been told of, as address and length.
+    written: Vec<(usize, usize, usize)>,
+    /// How the answers of this execution are drawn, if they are.
+    drawn: Option<(u64, Sampling)>,
+    /// Does the program use atomics in code without instrumentation, too?
+    is_opaque: bool,
+    /// Under c11: the locations that code without instrumentation has written in this execution. It may read them as
+    /// well.
+    intruded: Vec<Location>,
+    /// Under c11: for each thread where its last atomic operations were that only read.
+    recent: Vec<[u64; 4]>,
+    /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
+    fences: Vec<(u32, bool, FenceOrder)>,
+}
+
+static CONTROL: Global<Option<Control>> = Global::new(None);
+
+fn control() -> &'static mut Control {
+    CONTROL.get().as_mut().expect("internal error: no engine")
+}
+
+/// Makes an engine for what is asked.
+pub fn initialise(request: &Request) {
+    let buffer = request.buffer;
+    // A trace tells of all stores.
+    let prune = !(request.keep_traces || request.prune == Pruning::Off);
+    let options = MachineOptions { buffer, prune, window: request.prune.window() };
+    let mut engine = with_machine!(request.model, &options, machine => Engine::from(machine));
+    each!(&mut engine, e => e.set_recording(request.keep_traces));
+    let is_opaque = modules::has_rust();
+    if is_opaque {
+        instrumented::prepare();
+        rust_std::prepare();
+    }
+    waiter_pool::prepare();
+    *CONTROL.get() = Some(Control {
+        model: request.model,
+        engine,
+        chooser: Chooser::Planned(Planned::Follow(Follow::new([]))),
+        busy: 0,
+        changes: 0,
+        quiet: (0, 0),
+        buffer,
+        atomics: BTreeMap::new(),
+        given_back: BTreeMap::new(),
+        written: Vec::new(),
+        drawn: None,
+        is_opaque,
+        intruded: Vec::new(),
+        recent: Vec::new(),
+        fences: Vec::new(),
+    });
+}
+
+impl Control {
+    fn plan(&mut self, strategy: StrategySpec) {
+        if let (Chooser::Planned(Planned::Sampler(sampler)), StrategySpec::Random { seed, sampling }) =
+            (&mut self.chooser, &strategy)
+        {
+            return sampler.begin(*seed, sampling);
+        }
+        let coverage = results::header().map(|header| &header.coverage);
+        match Planned::new(self.model, strategy, coverage) {
+            Some(planned) => self.chooser = Chooser::Planned(planned),
+            None => ending::internal("an execution graph has no choices"),
+        }
+    }
+
+    fn search(&mut self, campaign: &CampaignSpec) {
+        match (&mut self.chooser, campaign) {
+            (Chooser::Tree(tree), CampaignSpec::Enumerate { .. }) => tree.restart(),
+            (chooser, CampaignSpec::Enumerate { sleep_sets, rounds }) => {
+                let tree = Tree::new(self.model).with_waiting(*rounds);
+                *chooser = Chooser::Tree(if *sleep_sets { tree } else { tree.without_sleep_sets() });
+            }
+            (chooser, CampaignSpec::Atomic) => *chooser = Chooser::Atomic(Atomic::default()),
+            _ => ending::internal("an exploration asks for no answers"),
+        }
+    }
+}
+
+/// Adds a fence before or behind every operation at a program point.
+pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
+    control().fences.push((label, before, order));
+}
+
+/// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
+/// campaign is a search, which goes on.
+pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps: u64) {
+    let control = control();
+    control.drawn = match &strategy {
+        Some(StrategySpec::Random { seed, sampling }) => Some((*seed, *sampling)),
+        _ => None,
+    };
+    match strategy {
+        Some(strategy) => control.plan(strategy),
+        None => control.search(campaign),
+    }
+    control.atomics.clear();
+    control.given_back.clear();
+    control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
+    control.busy = 0;
+    control.changes = 0;
+    control.quiet = (0, 0);
+    stall::reset();
+    hooks::access::calm();
+    progress::reset();
+    view::reset();
+    each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
+    tick();
+}
+
+/// Is every choice tried?
+pub fn is_enumerating() -> bool {
+    matches!(control().chooser, Chooser::Tree(_))
+}
+
+/// On to the next leaf of the tree of choices; `false` if there is none.
+pub fn next_leaf() -> bool {
+    match &mut control().chooser {
+        Chooser::Tree(tree) => tree.advance(),
+        _ => ending::internal("there is no tree of choices"),
+    }
+}
+
+/// A new execution that is explored.
+pub fn begin_exploring() {
+    let control = control();
+    control.atomics.clear();
+    control.written.clear();
+    control.intruded.clear();
+    control.recent.clear();
+    hooks::access::calm();
+    progress::reset();
+    view::reset();
+    shared::reset();
+}
+
+/// Tells the race detector the time of the running thread.
+#[inline]
+fn tick() {
+    if explore::is_on() {
+        return shadow::tick(Some(explore::clock(fibers::current())));
+    }
+    match &control().engine {
+        Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
+        _ => shadow::tick(None),
+    }
+}
+
+/// Asks for an operation of the running thread, lets others run, and goes on when it is answered.
+pub fn perform(op: Op) -> Reply {
+    tell();
+    step(op)
+}
+
+/// Tells the engine what the running thread has done since its last operation.
+pub fn tell() {
+    if global::kind() == mode::HARDWARE {
+        view::settle();
+    } else if explore::is_on() {
+        // At the end of a thread no hook has been entered that would have done it.
+        hooks::volatile::settle();
+        shared::settle();
+    } else {
+        tell_writes();
+        // What it has done in code without instrumentation comes before what it does now.
+        notice_all();
+    }
+}
+
+/// The same, without a look at what was written before.
+pub fn step(op: Op) -> Reply {
+    hooks::access::calm();
+    details::asked(&op);
+    if explore::is_on() {
+        let reply = explore::ask(op);
+        tick();
+        return reply;
+    }
+    notice_intrusions();
+    let fiber = fibers::me();
+    fiber.wants = match op {
+        Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
+        _ => None,
+    };
+    fiber.pc = global::caller();
+    fiber.sp = global::caller_sp();
+    if stall::is_on() {
+        fiber.registers = global::caller_registers();
+        stall::stands();
+    }
+    let label = modules::label(fiber.pc);
+    if control().fences.is_empty() {
+        return submit(op, label);
+    }
+    fence_at(label, true);
+    let reply = submit(op, label);
+    fence_at(label, false);
+    reply
+}
+
+/// Hands an operation of the running thread to the engine.
+fn submit(op: Op, label: u32) -> Reply {
+    match fibers::me().deadline {
+        None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
+        Some(deadline) => {
+            let patience = clock::patience(deadline);
+            each!(&mut control().engine, e => e.submit_timed(fibers::current(), op, label, patience));
+        }
+    }
+    let_time_pass();
+    watch_for_changes();
+    proceed()
+}
+
+/// An execution in which nothing changes any more need not run to the limit of its steps.
+fn watch_for_changes() {
+    let control = control();
+    control.quiet.0 += 1;
+    if control.quiet.0 > stall::QUIET {
+        let changes = each!(&control.engine, e => e.change_count());
+        if changes == control.quiet.1 && !atomically::is_on() && !is_enumerating() {
+            stall::begin();
+        }
+        control.quiet = (0, changes);
+    }
+}
+
+/// The fences that were asked for at a program point.
+#[cold]
+fn fence_at(label: u32, before: bool) {
+    for i in 0..control().fences.len() {
+        let (at, first, order) = control().fences[i];
+        if at == label && first == before {
+            submit(Op::Access(Access::Fence { order }), label);
+        }
+    }
+}
+
+/// Goes on with whatever comes next, until the running thread's operation is answered.
+fn proceed() -> Reply {
+    let me = fibers::current();
+    let reply = match next() {
+        Next::Resume(thread, reply) if thread == me => {
+            if global::kind() == mode::HARDWARE {
+                view::refresh(me, me);
+            }
+            reply
+        }
+        Next::Resume(thread, reply) => {
+            fibers::all().get(thread).reply = reply;
+            if global::kind() == mode::HARDWARE {
+                view::refresh(me, thread);
+            }
+            fibers::switch_to(thread);
+            // Other hooks have been entered since.
+            let me = fibers::me();
+            global::set_caller(me.pc, me.sp);
+            if stall::is_on() {
+                global::set_caller_registers(me.registers);
+            }
+            me.reply
+        }
+        Next::TimePasses => ending::internal("time has passed already"),
+        Next::End(outcome) => ending::finish(verdict(outcome)),
+    };
+    tick();
+    reply
+}
+
+fn next() -> Next {
+    let control = control();
+    loop {
+        let initial = &mut initial_value;
+        let next = each!(&mut control.engine, e => match &mut control.chooser {
+            _ if stall::is_on() => e.advance(stall::strategy(), initial),
+            // What most executions have is compiled as one with the engine.
+            Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
+            Chooser::Planned(other) => e.advance(other, initial),
+            Chooser::Atomic(atomic) => e.advance(atomic, initial),
+            Chooser::Tree(tree) => e.advance(tree, initial),
+        });
+        match next {
+            Next::TimePasses => let_time_come(clock::Reason::Alone),
+            Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
+                each!(&mut control.engine, e => e.extend(stall::STEPS));
+                continue;
+            }
+            Next::End(Outcome::Redundant) if stall::is_on() => {
+                return Next::End(Outcome::Livelock { spinning: stall::spinning() });
+            }
+            Next::End(Outcome::Redundant) if let Some(spinning) = spinning() => {
+                // Where somebody still waits for a time, nobody knows.
+                let timed = fibers::all().list().iter().any(|fiber| fiber.deadline.is_some());
+                let livelock = Outcome::Livelock { spinning };
+                return Next::End(if timed { Outcome::StepLimit } else { livelock });
+            }
+            next => return next,
+        }
+    }
+}
+
+/// Where every choice is tried: the threads that go around loops for ever, if no others are left.
+fn spinning() -> Option<Vec<ThreadId>> {
+    match &control().chooser {
+        Chooser::Tree(tree) => tree.livelock().map(<[ThreadId]>::to_vec),
+        _ => None,
+    }
+}
+
+/// A thread that was just started goes on from here, too.
+pub fn started() {
+    tick();
+}
+
+/// The running thread has ended. Somebody else goes on; it never returns.
+pub fn exit_thread() {
+    let me = fibers::me();
+    // Nothing of its stack is needed any more but what its end itself uses.
+    global::set_caller(me.pc, crate::platform::context::stack_pointer());
+    hooks::threads::ends();
+    tell();
+    shadow::leave_seat();
+    fibers::all().retire();
+    step(Op::Exit);
+}
+
+fn verdict(outcome: Outcome) -> Verdict {
+    match outcome {
+        Outcome::Finished => Verdict::Exit(0),
+        Outcome::Deadlock { blocked } => Verdict::Deadlock(blocked),
+        Outcome::StepLimit => Verdict::StepLimit,
+        Outcome::Redundant => Verdict::Redundant,
+        Outcome::Livelock { spinning } => Verdict::Livelock(spinning),
+        Outcome::Failed { .. } => ending::internal("the runtime submits no failures"),
+    }
+}
+
+/// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
+pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    if explore::is_on() {
+        return shared::atomic(access, at, value);
+    }
+    tell_writes();
+    let is_opaque = control().is_opaque;
+    if is_opaque {
+        notice_all();
+    }
+    take_up(at);
+    notice(at);
+    if is_opaque && let Access::Load { order, .. } = access {
+        bring_up_to_date(at, order);
+    }
+    let reply = step(Op::Access(access));
+    let only_reads = match access {
+        Access::Load { .. } => true,
+        Access::CompareExchange { .. } => !reply.success,
+        _ => false,
+    };
+    if is_opaque && only_reads {
+        remember(at.address);
+    }
+    if let Some(value) = value(reply) {
+        set_memory(at, value);
+    }
+    control().atomics.insert(at.address, (at.size, memory(at)));
+    reply
+}
+
+/// What looks at events: their number, whose they are, what they did, and where another event of a given number was.
+pub type See<'a> = dyn FnMut(EventId, ThreadId, &EventKind, &dyn Fn(EventId) -> Option<Location>) + 'a;
+
+/// This memory goes away: what happened there must not be looked at again.
+pub fn forget(address: usize, length: usize) {
+    progress::settle();
+    let range = address as u64..(address + length) as u64;
+    if global::kind() == mode::HARDWARE {
+        view::forget(range.clone());
+    }
+    control().atomics.retain(|at, _| !range.contains(at));
+    opaque::forget(address, length);
+}
+
+/// A new thread gets memory that another has left, stack and all.
+pub fn reuse(address: usize, length: usize) {
+    shadow::forget(address, length);
+    exact::forget(address, length);
+    if global::kind() == mode::HARDWARE {
+        view::forget(address as u64..(address + length) as u64);
+    } else if !explore::is_on() {
+        give_back(address, length);
+    }
+}

@@ -1,0 +1,191 @@
+//! How executions end, and how the process does.
+
+use crate::drive::{campaign, control};
+use crate::explore;
+use crate::hooks;
+use crate::platform::global::{self, Global};
+use crate::platform::sys;
+use crate::results;
+use crate::threads::fibers;
+use fencepost_mailbox::{End, state};
+use fencepost_trace::{Op, ThreadId};
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// With this status.
+    Exit(i32),
+    /// A failed assertion, in words.
+    Assertion(String),
+    /// `main` has panicked, with this stack.
+    Panic(Vec<usize>),
+    /// `abort`.
+    Abort(String),
+    /// A signal that kills.
+    Crash {
+        signal: i32,
+        address: usize,
+        pc: usize,
+    },
+    /// These threads wait for ever.
+    Deadlock(Vec<ThreadId>),
+    /// These threads go around loops for ever.
+    Livelock(Vec<ThreadId>),
+    StepLimit,
+    Timeout,
+    Redundant,
+}
+
+impl Verdict {
+    /// Its kind.
+    pub fn end(&self) -> End {
+        match self {
+            Verdict::Exit(_) => End::Exit,
+            Verdict::Assertion(_) => End::Assertion,
+            Verdict::Panic(_) => End::Panic,
+            Verdict::Abort(_) => End::Abort,
+            Verdict::Crash { .. } => End::Crash,
+            Verdict::Deadlock(_) => End::Deadlock,
+            Verdict::Livelock(_) => End::Livelock,
+            Verdict::StepLimit => End::StepLimit,
+            Verdict::Timeout => End::Timeout,
+            Verdict::Redundant => End::Redundant,
+        }
+    }
+}
+
+static VERDICT: Global<Option<Verdict>> = Global::new(None);
+
+/// Ends the execution, from any thread of the program.
+pub fn finish(verdict: Verdict) -> ! {
+    global::set_inside(true);
+    results::ending(&verdict);
+    *VERDICT.get() = Some(verdict);
+    fibers::go_home()
+}
+
+/// How the last execution ended.
+pub fn take() -> Verdict {
+    VERDICT.get().take().unwrap_or_else(|| internal("an execution without an end"))
+}
+
+/// How the last execution ended, if it has.
+pub fn try_take() -> Option<Verdict> {
+    VERDICT.get().take()
+}
+
+/// The program returns from `main`.
+pub fn returned(status: i32) -> ! {
+    let panicked = global::quietly(|| hooks::panics::ended_main(status));
+    leave(panicked.map_or(Verdict::Exit(status), Verdict::Panic))
+}
+
+/// The program calls `exit`.
+pub fn exit(status: i32) -> ! {
+    leave(Verdict::Exit(status))
+}
+
+fn leave(verdict: Verdict) -> ! {
+    let (pc, sp) = (global::caller(), global::caller_sp());
+    // What the thread has stored last, others may see while the handlers run.
+    if global::active() {
+        hooks::at_work(control::tell);
+    }
+    hooks::process::run_exit_handlers();
+    global::set_inside(true);
+    // Handlers have called hooks; it is the call of `exit` that ended the program.
+    global::set_caller(pc, sp);
+    end_process(verdict)
+}
+
+/// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is
+/// a choice.
+pub fn end_process(verdict: Verdict) -> ! {
+    global::set_inside(true);
+    if !explore::is_on() && !fibers::all().is_alone() {
+        control::perform(Op::Quit);
+    }
+    finish(verdict)
+}
+
+/// The runtime cannot go on. The user must hear why.
+pub fn give_up(reason: &str) -> ! {
+    global::set_inside(true);
+    results::note(reason);
+    results::set_state(state::BROKEN);
+    sys::write(2, b"fencepost: ");
+    sys::write(2, reason.as_bytes());
+    sys::write(2, b"\n");
+    sys::exit(70)
+}
+
+/// The runtime itself is wrong.
+pub fn internal(what: &str) -> ! {
+    give_up(&format!("internal error: {what}"))
+}
+
+/// A stack for handlers: the program's may be the reason why they are needed.
+static STACK: Global<[u8; 64 << 10]> = Global::new([0; 64 << 10]);
+
+const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+/// The host sends this one when an execution takes too long.
+pub const LATE: i32 = libc::SIGXCPU;
+
+/// Gives the kernel the stack for handlers.
+pub fn provide_stack() {
+    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
+    // SAFETY: the stack is a static.
+    unsafe { sys::call(libc::SYS_sigaltstack, [&raw const stack as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Catches the signals that kill.
+pub fn catch_signals() {
+    provide_stack();
+    // SAFETY: the handlers have the signature that SA_SIGINFO asks for. SA_NODEFER, because they do not return
+    // but leave for another stack: nothing may stay blocked.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        for signal in FATAL.into_iter().chain([libc::SIGABRT, LATE]) {
+            hooks::kernel::real_sigaction(signal, &action);
+        }
+    }
+}
+
+extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands over both.
+    let (address, pc, sp) = unsafe {
+        let context = &*context.cast::<libc::ucontext_t>();
+        let register = |name: i32| context.uc_mcontext.gregs[name as usize] as usize;
+        ((*info).si_addr() as usize, register(libc::REG_RIP), register(libc::REG_RSP))
+    };
+    if !global::running() {
+        if signal == LATE {
+            return campaign::pass_on(signal);
+        }
+        give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
+    }
+    if explore::is_on() && !fibers::is_visiting() {
+        // No thread of the program runs.
+        match signal {
+            LATE => return explore::hurry(),
+            _ => give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) in the exploration itself")),
+        }
+    }
+    match signal {
+        LATE if !explore::is_late() => {}
+        LATE => finish(Verdict::Timeout),
+        libc::SIGABRT => finish(Verdict::Abort("SIGABRT".to_owned())),
+        _ => {
+            // In a hook that looked at memory for the program, the program's call is the place.
+            let pc = if global::inside() { global::caller() } else { pc + 1 };
+            if !global::inside() {
+                // As if the instruction had called.
+                global::set_caller(pc, sp.wrapping_sub(8));
+            }
+            fibers::me().pc = pc;
+            finish(Verdict::Crash { signal, address, pc })
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Trials of predicted violations of sequential consistency.
+
+use crate::drive::{control, ending};
+use crate::platform::global::Global;
+use crate::platform::modules;
+use crate::results;
+use fencepost_mailbox::{Hunt, Message, Record, output_fingerprint};
+use fencepost_predict::confirm::confirm;
+use fencepost_trace::{Event, EventKind, FindingKind, StrategySpec, Task, Trace, Trials};
+use rustc_hash::FxHashMap;
+
+struct Hunting {
+    /// With the labels of this process.
+    trials: Trials,
+    /// The program point of a cycle by label, and by whether memory is read and written there.
+    points: FxHashMap<(u32, bool, bool), u32>,
+    outputs: Vec<u64>,
+    /// The task under way, and whether it has been exposed without and with harm.
+    known: (usize, [bool; 2]),
+}
+
+static HUNTING: Global<Option<Hunting>> = Global::new(None);
+
+fn hunting() -> &'static mut Hunting {
+    HUNTING.get().as_mut().unwrap_or_else(|| ending::internal("no hunt"))
+}
+
+/// Reads what is asked for.
+pub fn prepare(trials: &Trials, hunt: &Hunt) {
+    let labels: Vec<u32> = hunt.spots.iter().map(modules::label_at).collect();
+    let mut points = FxHashMap::default();
+    for (number, point) in hunt.points.iter().enumerate() {
+        for spot in &point.spots {
+            points.insert((labels[*spot as usize], point.reads, point.writes), number as u32);
+        }
+    }
+    let relabelled =
+        |task: &Task| Task { strategy: task.strategy.clone().relabelled(|spot| labels[spot as usize]), ..task.clone() };
+    let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
+    let known = (usize::MAX, [false; 2]);
+    *HUNTING.get() = Some(Hunting { trials, points, outputs: hunt.outputs.clone(), known });
+}
+
+/// The strategy of this execution.
+pub fn strategy(execution: u64) -> StrategySpec {
+    hunting().trials.strategy(execution)
+}
+
+/// The execution has ended, perhaps with a failure. Was it a violation?
+pub fn end(
+    execution: u64,
+    failure: Option<Message>,
+    failures: Vec<(FindingKind, Option<u32>)>,
+    output: impl FnOnce() -> String,
+) {
+    let hunting = hunting();
+    let index = hunting.trials.task(execution);
+    let Some(task) = hunting.trials.tasks.get(index) else { return };
+    let trace = control::trace();
+    if confirm(&trace, &task.cycle, |event| point(hunting, &trace, event)).is_none() {
+        return;
+    }
+    let wrong = || {
+        let text = output();
+        let shown = text.trim_end();
+        (!hunting.outputs.contains(&output_fingerprint(&text)))
+            .then(|| format!("wrong output: it printed {shown:?}, which it never does without reordering").into())
+    };
+    let harm = failure.or_else(wrong);
+    if hunting.known.0 != index {
+        hunting.known = (index, [false; 2]);
+    }
+    let known = &mut hunting.known.1[usize::from(harm.is_some())];
+    let choices = if *known { Vec::new() } else { control::choices() };
+    *known = true;
+    results::log(&Record::Exposed { task: task.id, execution, harm, failures, choices });
+}
+
+/// The program point of an event, as cycles name it.
+fn point(hunting: &Hunting, trace: &Trace, event: &Event) -> u32 {
+    let (reads, writes) = match event.kind {
+        EventKind::Load { .. } => (true, false),
+        EventKind::Store { .. } => (false, true),
+        EventKind::Rmw { .. } => (true, true),
+        EventKind::Fence { .. } | EventKind::Commit { .. } => return u32::MAX,
+    };
+    let label = trace.labels[event.label as usize].line;
+    hunting.points.get(&(label, reads, writes)).copied().unwrap_or(u32::MAX)
+}

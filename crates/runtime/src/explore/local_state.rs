@@ -1,0 +1,74 @@
+//! All that a thread remembers, as a number; and how often a compare-exchange has failed in the same state.
+
+use super::{is_on, unsupported_here};
+use crate::platform::global;
+use crate::threads::fibers;
+use fencepost_trace::ThreadId;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// A weak compare-exchange fails for no reason at most so often in a row at one place of a thread.
+const MOST_FAILURES: u32 = 6;
+
+/// May the weak compare-exchange that the running thread is about to make fail for no reason? It may, unless it has
+/// just done so in the same state: failing again leads nowhere else. A thread that counts its attempts is never in
+/// the same state, so that there is a limit.
+pub fn may_fail() -> bool {
+    if !is_on() {
+        return true;
+    }
+    let me = fibers::me();
+    match me.failed {
+        Some((pc, state, _)) if pc == global::caller() && state == state_here() => false,
+        Some((pc, _, MOST_FAILURES..)) if pc == global::caller() => {
+            unsupported_here("a weak compare-exchange may fail for no reason more often in a row than is explored");
+            false
+        }
+        _ => true,
+    }
+}
+
+/// The running thread has made a weak compare-exchange. Did it fail for no reason?
+pub fn has_tried(failed: bool) {
+    if !is_on() {
+        return;
+    }
+    let me = fibers::me();
+    let pc = global::caller();
+    let times = me.failed.filter(|(place, ..)| *place == pc).map_or(0, |(.., times)| times);
+    me.failed = failed.then(|| (pc, state_here(), times + 1));
+}
+
+/// The local state of the running thread in a hook, whatever it has written.
+fn state_here() -> u64 {
+    let mut hasher = FxHasher::default();
+    global::caller_registers().iter().for_each(|register| hasher.write_usize(*register));
+    let (start, end) = (global::caller_sp(), fibers::me().first_frame);
+    if start < end && end - start <= MOST_STACK {
+        // SAFETY: the running thread's own stack above the frame of its hook.
+        hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
+    }
+    hasher.finish()
+}
+
+/// The longest stack that is looked at.
+const MOST_STACK: usize = 64 << 10;
+
+/// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
+/// its stack, and how often it has changed other memory (see [`progress`]).
+pub fn digest(thread: ThreadId) -> Option<u64> {
+    let fiber = fibers::all().get(thread);
+    let (start, end) = (fiber.sp, fiber.first_frame);
+    if fiber.sp == 0 || end <= start || end - start > MOST_STACK {
+        return None;
+    }
+    let mut hasher = FxHasher::default();
+    hasher.write_usize(fiber.pc);
+    fiber.registers.iter().for_each(|register| hasher.write_usize(*register));
+    hasher.write_u64(fiber.writes);
+    // A call may ask more than once, and then it does not go around in a loop.
+    hasher.write_u32(fiber.asks);
+    // SAFETY: the thread's own stack above its stack pointer, and it does not run.
+    hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
+    Some(hasher.finish())
+}

@@ -1,0 +1,207 @@
+//! One pass after the other, until no more memory turns out to be shared.
+
+use super::program::{Program, take_verdict};
+use super::visitor::Report;
+use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
+use super::{STATE, State, shared, state, unsupported};
+use crate::drive::debugger;
+use crate::drive::ending::{self, Verdict};
+use crate::hooks::rust_std;
+use crate::platform::sys;
+use crate::results;
+use fencepost_explore::graph::{Explorer, Flow, Options, Races, replay_steps};
+use fencepost_mailbox::{Record, Request};
+use fencepost_trace::{CampaignSpec, GraphStep, Outcome, StrategySpec, ThreadId};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One execution, or the work on its graph, takes too long.
+pub(super) static LATE: AtomicBool = AtomicBool::new(false);
+
+/// Why an exploration stops that the clock has caught.
+const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
+
+pub(super) const STEPS: &str = "has more events than the limit of steps allows";
+
+/// A program of which so many executions in a row are cut off has no others, as far as anybody can wait for.
+pub(super) const MOST_CUT_OFF: u32 = 8;
+
+/// Explores the program.
+pub fn run(request: &Request) {
+    *STATE.get() = Some(State {
+        request: request.clone(),
+        clocks: Vec::new(),
+        incomplete: None,
+        runs: 0,
+        seen: 0,
+        verdicts: Vec::new(),
+        steps: Vec::new(),
+        trace: None,
+        cut_off: 0,
+        freeing: false,
+        open: false,
+        children: Vec::new(),
+        is_child: false,
+        next_fork: RUNS_ALONE,
+    });
+    match &request.campaign {
+        CampaignSpec::Repeat(StrategySpec::Graph { steps, shared: events }) => {
+            shared::begin(events);
+            replay(request, steps);
+        }
+        CampaignSpec::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
+        CampaignSpec::Explore { jobs, .. } => {
+            shared::begin(&[]);
+            let mut jobs = *jobs;
+            while !pass(request, jobs) {
+                // What a child has learnt is lost with it: one worker will learn it again.
+                if exploring().again.load(Relaxed) != 0 {
+                    jobs = 1;
+                }
+                shared::take_more();
+            }
+        }
+        _ => ending::internal("a request that is no exploration"),
+    }
+    *STATE.get() = None;
+}
+
+/// Nothing that an exploration would say could be relied upon.
+fn refuse(why: Option<&str>) {
+    why.iter().for_each(|why| results::note(*why));
+    results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
+}
+
+/// Explores all, unless something shows up with which it has to start over: then it says so.
+fn pass(request: &Request, jobs: u32) -> bool {
+    let max_events = request.max_steps as usize;
+    let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
+    let explored = Explorer::new(Program { abandoned: false }, options)
+        .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
+    if !shared::has_more()
+        && let Err(error) = &explored
+    {
+        unsupported(&error.to_string());
+    }
+    if state().is_child {
+        if shared::has_more() {
+            exploring().again.store(1, Relaxed);
+        }
+        leave();
+    }
+    if shared::has_more() {
+        exploring().stop.store(1, Relaxed);
+    }
+    join_children();
+    if shared::has_more() || exploring().again.load(Relaxed) != 0 {
+        return false;
+    }
+    let why = state().incomplete.take();
+    why.iter().for_each(|why| results::note(why));
+    let exploring = exploring();
+    let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
+    let (executions, blocked) = (exploring.executions.load(Relaxed), exploring.blocked.load(Relaxed));
+    results::log(&Record::Explored { complete, executions, blocked });
+    true
+}
+
+/// The exploration begins, perhaps not for the first time.
+fn start_over() -> Report {
+    let exploring = exploring();
+    if state().is_child {
+        exploring.again.store(1, Relaxed);
+        leave();
+    }
+    exploring.stop.store(1, Relaxed);
+    join_children();
+    for flag in [&exploring.lock, &exploring.stop, &exploring.cut, &exploring.again] {
+        flag.store(0, Relaxed);
+    }
+    for count in [&exploring.executions, &exploring.blocked, &exploring.numbers] {
+        count.store(0, Relaxed);
+    }
+    exploring.workers.store(1, Relaxed);
+    results::forget();
+    let state = state();
+    state.incomplete = None;
+    state.next_fork = state.runs + RUNS_ALONE;
+    Report
+}
+
+/// After every run: is it time to stop, or to share the work?
+fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
+    let (exploring, state) = (exploring(), state());
+    if exploring.stop.load(Relaxed) != 0 {
+        return Flow::Break(());
+    }
+    if LATE.swap(false, Relaxed) {
+        return stop(TOO_LONG);
+    }
+    if shared::has_more() {
+        exploring.stop.store(1, Relaxed);
+        return Flow::Break(());
+    }
+    if let CampaignSpec::Explore { deadline: Some(deadline), .. } = state.request.campaign
+        && (state.runs.is_multiple_of(16) || state.cut_off > 0)
+        && sys::monotonic() >= deadline
+    {
+        return stop("the limit of time was reached");
+    }
+    if jobs > 1
+        && state.runs >= state.next_fork
+        && exploring.workers.load(Relaxed) < jobs
+        && explorer.alternatives() > 1
+    {
+        fork(explorer, jobs);
+    }
+    Flow::Continue(())
+}
+
+/// Stops all, and says why.
+pub(super) fn stop(why: &str) -> Flow {
+    unsupported(why);
+    exploring().stop.store(1, Relaxed);
+    Flow::Break(())
+}
+
+/// The clock says that so much time has passed as one execution may take. Was it one?
+pub fn is_late() -> bool {
+    let Some(state) = STATE.get() else { return true };
+    let shares = state.is_child || !state.children.is_empty();
+    let late = !shares || state.runs == state.seen;
+    state.seen = state.runs;
+    late
+}
+
+/// The same, while the exploration itself is at work: it stops at the next opportunity.
+pub fn hurry() {
+    if is_late() {
+        LATE.store(true, Relaxed);
+    }
+}
+
+/// Runs one execution graph again.
+fn replay(request: &Request, steps: &[GraphStep]) {
+    match replay_steps(Program { abandoned: false }, request.model, steps) {
+        Ok((trace, _)) => {
+            let by = steps.last().filter(|step| step.end.is_some()).map(|step| ThreadId(step.thread));
+            let verdict = match (take_verdict(by), &trace.outcome) {
+                (Some(verdict), _) => verdict,
+                (None, Outcome::Deadlock { blocked }) => Verdict::Deadlock(blocked.clone()),
+                (None, Outcome::Livelock { spinning }) => Verdict::Livelock(spinning.clone()),
+                (None, _) => Verdict::Exit(0),
+            };
+            state().steps = steps.to_vec();
+            state().trace = Some(trace);
+            if let Verdict::Deadlock(threads) | Verdict::Livelock(threads) = &verdict
+                && let Some(last) = threads.last()
+                && debugger::is_there()
+                && let Some(fingerprint) = results::fingerprint(&verdict, request)
+            {
+                debugger::announce_in(*last, fingerprint);
+            }
+            results::end(&verdict, request);
+        }
+        Err(error) => results::note(&error.to_string()),
+    }
+}

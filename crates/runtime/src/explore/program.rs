@@ -1,0 +1,125 @@
+//! The program as an exploration sees it: threads that ask and are answered.
+
+use super::local_state::digest;
+use super::visitor::Report;
+use super::workers::exploring;
+use super::{STATE, clock, shared, state, unseen};
+use crate::drive::ending::{self, Verdict};
+use crate::drive::{campaign, control};
+use crate::platform::{global, modules};
+use crate::results;
+use crate::threads::fibers;
+use fencepost_trace::{Failure, Hidden, Label, Location, Op, Reply, ThreadId, Value, VectorClock};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How a thread, or any, has ended the process. What is said of that is said of this thread.
+pub(super) fn take_verdict(by: Option<ThreadId>) -> Option<Verdict> {
+    let verdicts = &mut state().verdicts;
+    let place = verdicts.iter().position(|(thread, _)| by.is_none_or(|by| by == *thread))?;
+    let (thread, verdict) = verdicts.swap_remove(place);
+    fibers::stand_for(thread);
+    Some(verdict)
+}
+
+/// Are there threads that have ended the process in the execution at hand, and of which nothing was told yet?
+pub fn has_other_ends() -> bool {
+    STATE.get().as_ref().is_some_and(|state| !state.verdicts.is_empty())
+}
+
+/// The program, as an exploration sees it.
+pub(super) struct Program {
+    /// The execution was abandoned: none of its threads runs any more.
+    pub(super) abandoned: bool,
+}
+
+impl fencepost_engine::Threads for Program {
+    fn start(&mut self) -> u32 {
+        self.abandoned = false;
+        let state = state();
+        state.verdicts.clear();
+        if state.open {
+            results::drop_output();
+        }
+        state.open = true;
+        state.clocks.iter_mut().for_each(VectorClock::clear);
+        results::begin(state.runs);
+        campaign::restart_exploring(state.runs == 0);
+        unseen::begin(state.runs);
+        state.runs += 1;
+        1
+    }
+
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        if self.abandoned {
+            return Op::Quit;
+        }
+        fibers::all().get(thread).reply = reply;
+        fibers::visit(thread);
+        global::set_inside(true);
+        unseen::look(thread);
+        let Some(verdict) = ending::try_take() else {
+            let asked = fibers::all().get(thread).asked.take();
+            return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
+        };
+        let op = match verdict {
+            Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Quit,
+            Verdict::Redundant => return self.abandon(),
+            Verdict::Timeout => {
+                exploring().blocked.fetch_add(1, Relaxed);
+                // Whether to stop is looked at after the run.
+                let _ = Report.report(&verdict, Vec::new);
+                return self.abandon();
+            }
+            Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
+            Verdict::Panic(_) => Op::Fail(Failure::Panic),
+            Verdict::Crash { .. } => Op::Fail(Failure::Crash),
+            _ => Op::Fail(Failure::Abort),
+        };
+        state().verdicts.push((thread, verdict));
+        op
+    }
+
+    fn initial(&self, at: Location) -> Value {
+        match at.as_hidden() {
+            None => shared::initial(at),
+            Some((Hidden::Once | Hidden::Semaphore, _)) => control::initial_value(at),
+            Some(_) => Value::ZERO,
+        }
+    }
+
+    fn label(&self, thread: ThreadId) -> u32 {
+        modules::label(fibers::all().get(thread).pc)
+    }
+
+    fn describe(&self, label: u32) -> Label {
+        Label { line: label, ..Label::default() }
+    }
+
+    fn wants_clocks(&self) -> bool {
+        true
+    }
+
+    fn set_clock(&mut self, thread: ThreadId, slots: &[u32]) {
+        clock(thread);
+        let clock = &mut state().clocks[thread.index()];
+        for (t, time) in slots.iter().enumerate() {
+            clock.set(ThreadId(t as u32), *time);
+        }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    fn digest(&self, thread: ThreadId) -> Option<u64> {
+        digest(thread)
+    }
+}
+
+impl Program {
+    /// Nobody goes on in this execution.
+    fn abandon(&mut self) -> Op {
+        self.abandoned = true;
+        Op::Quit
+    }
+}

@@ -1,0 +1,424 @@
+//! Memory whose plain accesses are events of an exploration.
+//!
+//! Atomics and synchronisation always are events. Were all plain accesses events too, graphs would be full of what no
+//! other thread can tell. So an exploration starts with none, watches all of them with the race detector, and *starts
+//! over* with more when it meets
+//!
+//! - under a hardware model, two accesses in conflict that nothing orders: these bytes are shared without
+//!   synchronisation, and what is read there is the model's to say. Accesses that are ordered need no event: what
+//!   release and acquire order, every one of these models keeps in order, so that such a load can only read the last
+//!   store before it;
+//! - under any model, a plain access to bytes that are accessed atomically too, or that begin with another value in
+//!   another execution than in the first one.
+//!
+//! The set only grows, and memory has an end, so that this ends. Addresses are the same in every execution.
+//!
+//! The program makes plain accesses itself, after it has announced them. What the graph says that a load reads is put
+//! into memory before the load. What a store has written is read back, and told to the exploration, at the thread's
+//! next event. Before a program has created its first thread nothing is an event: what memory holds then is its
+//! initial value.
+
+use crate::drive::control;
+use crate::drive::ending::{self, Verdict};
+use crate::explore::{self, opaque, unseen};
+use crate::hooks;
+use crate::memory::view;
+use crate::platform::global::{self, Global};
+use crate::threads::fibers;
+use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
+use rustc_hash::FxHashMap;
+
+/// Eight aligned bytes: what they hold, and which of them that is known of.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    value: u64,
+    bytes: u8,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// By address of eight aligned bytes: those whose plain accesses are events.
+    events: FxHashMap<usize, u8>,
+    /// Those that the next pass will have, too.
+    more: FxHashMap<usize, u8>,
+    /// What memory held before the first event of this execution, where there was one.
+    found: FxHashMap<usize, Held>,
+    /// The initial values that the exploration believes in.
+    initial: FxHashMap<usize, Held>,
+    /// By thread: stores that the program was about to make, and from where.
+    announced: Vec<Vec<(Location, usize)>>,
+    watch: Option<Watch>,
+}
+
+/// A thread that has done nothing but read for long.
+struct Watch {
+    /// Its local state when this began.
+    digest: u64,
+    /// What it has read since then, as address and length.
+    reads: Vec<(usize, usize)>,
+    accesses: u32,
+}
+
+/// A round of a loop that waits has no more accesses than this.
+const LONGEST_ROUND: u32 = 4096;
+
+static SHARED: Global<Option<Shared>> = Global::new(None);
+
+#[inline(always)]
+fn shared() -> &'static mut Shared {
+    SHARED.get().get_or_insert_default()
+}
+
+/// An exploration begins: of these bytes, given as address of eight and mask, plain accesses are events.
+pub fn begin(events: &[(u64, u8)]) {
+    *SHARED.get() = Some(Shared::default());
+    shared().events = events.iter().map(|(at, bytes)| (*at as usize, *bytes)).collect();
+}
+
+/// A new execution.
+pub fn reset() {
+    let shared = shared();
+    shared.found.clear();
+    shared.announced.iter_mut().for_each(Vec::clear);
+    shared.watch = None;
+    opaque::reset();
+}
+
+/// The bytes whose plain accesses are events, in order.
+pub fn list() -> Vec<(u64, u8)> {
+    let mut list: Vec<_> = shared().events.iter().map(|(at, bytes)| (*at as u64, *bytes)).collect();
+    list.sort_unstable();
+    list
+}
+
+/// Must the exploration start over, because there are more?
+pub fn has_more() -> bool {
+    !shared().more.is_empty()
+}
+
+/// It starts over.
+pub fn take_more() {
+    let shared = shared();
+    for (at, bytes) in std::mem::take(&mut shared.more) {
+        *shared.events.entry(at).or_default() |= bytes;
+    }
+    shared.initial.clear();
+}
+
+/// From now on these bytes are to be events; `at` is the address of eight. Says whether they were not.
+pub fn add(at: usize, bytes: u8) -> bool {
+    let shared = shared();
+    let new = bytes & !shared.events.get(&at).copied().unwrap_or(0);
+    if new != 0 {
+        *shared.more.entry(at).or_default() |= new;
+    }
+    new != 0
+}
+
+/// Calls whose effects are events only in programs that make them: what others must do for that costs a little in
+/// every execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Habit {
+    /// `pthread_cancel`.
+    Cancels = 1,
+    /// `pthread_tryjoin_np` and `pthread_timedjoin_np`.
+    TriesToJoin = 2,
+}
+
+/// Habits are kept with the memory that is shared, as bytes at an address where no program has any: a replay has to
+/// know of both.
+const HABITS: usize = 0;
+
+/// Is the program known to make such calls?
+#[inline]
+pub fn has(habit: Habit) -> bool {
+    !shared().events.is_empty() && shared().events.get(&HABITS).is_some_and(|habits| habits & habit as u8 != 0)
+}
+
+/// The program makes such a call. If nobody knew, all starts over.
+pub fn learn(habit: Habit) {
+    if add(HABITS, habit as u8) {
+        ending::finish(Verdict::Redundant);
+    }
+}
+
+/// The range in pieces of eight aligned bytes: the address of each, and which of its bytes are meant.
+fn eights(address: usize, size: usize) -> impl Iterator<Item = (usize, u8)> {
+    let end = address.saturating_add(size);
+    (address & !7..end).step_by(8).map(move |at| {
+        let (from, to) = (address.max(at) - at, (end - at).min(8));
+        (at, ((1u16 << to) - (1u16 << from)) as u8)
+    })
+}
+
+/// A mask of bytes as a mask of bits.
+fn wide(bytes: u8) -> u64 {
+    (0..8).filter(|i| bytes >> i & 1 != 0).fold(0, |mask, i| mask | 0xff << (8 * i))
+}
+
+/// Is a plain access of the running thread there an event? What it has done itself decides, and what is known
+/// beforehand: so it is the same whenever it runs again.
+#[inline]
+pub fn is_event(address: usize, size: usize) -> bool {
+    !shared().events.is_empty() && is_event_slow(address, size)
+}
+
+fn is_event_slow(address: usize, size: usize) -> bool {
+    !hooks::kernel::is_read_only(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
+}
+
+fn are_events(at: usize, bytes: u8) -> bool {
+    let shared = shared();
+    shared.events.get(&at).is_some_and(|events| events & bytes != 0)
+        // Frames find anything in memory when they begin, so that a stack has no initial value.
+        && (fibers::all().count() > 1
+            || fibers::is_on_a_stack(at)
+            || shared.found.get(&at).is_some_and(|found| found.bytes & bytes != 0))
+}
+
+/// A plain access that is no event, to memory of which the race detector says that it was accessed atomically.
+pub fn touched(address: usize, size: usize) {
+    for (at, bytes) in eights(address, size) {
+        if let Some(found) = shared().found.get(&at)
+            && found.bytes & bytes != 0
+        {
+            add(at, bytes);
+        }
+    }
+}
+
+/// What eight bytes hold, if nothing has been an event there. Of a stack, nothing that is shared has a value before
+/// it is written.
+fn held(at: usize) -> u64 {
+    let value = control::memory(Location::new(at as u64, Size::B8)).0 as u64;
+    match shared().events.get(&at) {
+        Some(events) if fibers::is_on_a_stack(at) => value & !wide(*events),
+        _ => value,
+    }
+}
+
+/// An event is about to happen here. If it is the first, what memory holds is the initial value.
+fn touch(place: Location) {
+    for (at, bytes) in eights(place.address as usize, place.size.bytes() as usize) {
+        let new = bytes & !shared().found.get(&at).map_or(0, |found| found.bytes);
+        if new == 0 {
+            continue;
+        }
+        let value = held(at);
+        let found = shared().found.entry(at).or_default();
+        found.value |= value & wide(new);
+        found.bytes |= new;
+        let Some(known) = shared().initial.get(&at) else { continue };
+        let differs = (known.value ^ value) & wide(known.bytes & new) != 0;
+        if differs && !add(at, new) {
+            explore::unsupported_here("memory that is shared starts with another value in another execution");
+        }
+    }
+}
+
+/// The initial value of a place, for an exploration that has not met it before.
+pub fn initial(place: Location) -> Value {
+    let mut value = 0u128;
+    for (at, bytes) in eights(place.address as usize, place.size.bytes() as usize) {
+        let found = shared().found.get(&at).copied().unwrap_or_default();
+        let memory = if bytes & !found.bytes == 0 { 0 } else { held(at) };
+        let all = found.value & wide(found.bytes) | memory & !wide(found.bytes);
+        let known = shared().initial.entry(at).or_default();
+        known.value = known.value & !wide(bytes) | all & wide(bytes);
+        known.bytes |= bytes;
+        let offset = at as i64 - place.address as i64;
+        let all = u128::from(all);
+        value |= if offset < 0 { all >> (-offset * 8) } else { all << (offset * 8) };
+    }
+    place.size.truncate(value)
+}
+
+/// Tells the exploration what the running thread has stored since its last event.
+pub fn settle() {
+    opaque::settle();
+    let me = fibers::current();
+    let announced = &mut shared().announced;
+    let Some(mine) = announced.get_mut(me.index()).filter(|list| !list.is_empty()) else { return };
+    let (pc, sp) = (global::caller(), global::caller_sp());
+    // All values first: others run before the last of them is told.
+    let live = |(at, _): &(Location, usize)| !view::is_dead(*at);
+    let stores: Vec<_> = mine.drain(..).filter(live).map(|(at, pc)| (at, pc, control::memory(at))).collect();
+    stores.iter().for_each(|(at, ..)| opaque::wrote(*at));
+    for (at, from, value) in stores {
+        global::set_caller(from, sp);
+        control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
+    }
+    global::set_caller(pc, sp);
+}
+
+/// An atomic access of the running thread; `value` says what it leaves in memory.
+pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
+    settle();
+    touch(at);
+    unseen::announced(at.address as usize, at.size.bytes() as usize);
+    let reply = control::step(Op::Access(access));
+    if let Some(value) = value(reply) {
+        control::set_memory(at, value);
+    }
+    opaque::know(at);
+    reply
+}
+
+/// A load that the runtime makes for the running thread, in memory where others synchronise.
+pub fn load(at: Location) -> Value {
+    settle();
+    touch(at);
+    let value = control::step(Op::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any })).value;
+    opaque::know(at);
+    value
+}
+
+/// A plain access that is an event, and that the program makes when this returns.
+pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
+    global::set_caller(pc, global::caller_sp());
+    hooks::at_work(|| {
+        settle();
+        match Size::try_from(size as u8) {
+            Ok(size) => one(Location::new(address as u64, size), write),
+            Err(_) => many(&pieces(address, size), write),
+        }
+    });
+}
+
+fn one(at: Location, write: bool) {
+    touch(at);
+    if write {
+        announce(at);
+    } else {
+        control::set_memory(at, load_plain(at));
+        opaque::wrote(at);
+    }
+}
+
+fn load_plain(at: Location) -> Value {
+    control::step(Op::Access(Access::Load { at, order: LoadOrder::Plain, guard: Guard::Any })).value
+}
+
+/// The program is about to store there.
+fn announce(at: Location) {
+    let me = fibers::current().index();
+    let announced = &mut shared().announced;
+    if announced.len() <= me {
+        announced.resize_with(me + 1, Vec::new);
+    }
+    announced[me].push((at, global::caller()));
+}
+
+fn many(places: &[Location], write: bool) {
+    places.iter().for_each(|at| touch(*at));
+    if write {
+        return places.iter().for_each(|at| announce(*at));
+    }
+    // The thread's local state is the same at each of them, but it is not going around in a loop.
+    let registers = global::caller_registers();
+    let read = |(i, at): (usize, &Location)| {
+        let mut here = registers;
+        here[0] ^= i << 48;
+        global::set_caller_registers(here);
+        (*at, load_plain(*at))
+    };
+    // Into memory when all are read: others run meanwhile.
+    let values: Vec<_> = places.iter().enumerate().map(read).collect();
+    global::set_caller_registers(registers);
+    for (at, value) in values {
+        control::set_memory(at, value);
+        opaque::wrote(at);
+    }
+}
+
+/// The parts of a range that are shared, each as large as a processor accesses it.
+fn pieces(address: usize, length: usize) -> Vec<Location> {
+    let mut pieces = Vec::new();
+    for (at, bytes) in eights(address, length).filter(|(at, bytes)| are_events(*at, *bytes)) {
+        let mut offset = 0;
+        while offset < 8 {
+            let fits = |size: &Size| {
+                let n = size.bytes() as usize;
+                let mask = ((1u16 << n) - 1) as u8;
+                offset % n == 0 && offset + n <= 8 && bytes >> offset & mask == mask
+            };
+            match [Size::B8, Size::B4, Size::B2, Size::B1].iter().find(|size| fits(size)) {
+                Some(size) => {
+                    pieces.push(Location::new((at + offset) as u64, *size));
+                    offset += size.bytes() as usize;
+                }
+                None => offset += 1,
+            }
+        }
+    }
+    pieces
+}
+
+/// A range that is accessed by a function of libc, of which some is shared.
+pub fn range(address: usize, length: usize, write: bool, pc: usize) {
+    if shared().events.is_empty() {
+        return;
+    }
+    let pieces = pieces(address, length);
+    if pieces.is_empty() {
+        return;
+    }
+    global::set_caller(pc, global::caller_sp());
+    hooks::at_work(|| {
+        settle();
+        many(&pieces, write);
+    });
+}
+
+// A thread may wait for memory of which nobody knows yet that it is shared, because the one who will write it has not
+// run.
+
+/// Does anybody look at what the running thread reads?
+#[inline(always)]
+pub fn is_watching() -> bool {
+    shared().watch.is_some()
+}
+
+/// The running thread has made many plain accesses and no event: it may be waiting. It is looked at from here on.
+pub fn watch(digest: u64) {
+    shared().watch = Some(Watch { digest, reads: Vec::new(), accesses: 0 });
+}
+
+/// It is not waiting.
+#[inline]
+pub fn look_away() {
+    shared().watch = None;
+}
+
+/// The thread that is looked at makes an access. Says whether to look on.
+pub fn see(address: usize, size: usize, write: bool) -> bool {
+    let Some(watch) = &mut shared().watch else { return false };
+    watch.accesses += 1;
+    if !write {
+        watch.reads.push((address, size));
+    }
+    if watch.accesses > LONGEST_ROUND {
+        shared().watch = None;
+        return false;
+    }
+    true
+}
+
+/// The thread that is looked at is in this local state. If it was so when that began, it waits for what it has read:
+/// that is shared.
+pub fn compare(digest: u64) {
+    let Some(watch) = &shared().watch else { return };
+    if watch.digest != digest || watch.reads.is_empty() {
+        return;
+    }
+    let reads = shared().watch.take().map_or(Vec::new(), |watch| watch.reads);
+    let own = fibers::me().stack;
+    let mut any = false;
+    for (address, size) in reads.into_iter().filter(|(address, _)| !(own.0..own.1).contains(address)) {
+        eights(address, size).for_each(|(at, bytes)| any |= add(at, bytes));
+    }
+    if any {
+        ending::finish(Verdict::Redundant);
+    }
+}

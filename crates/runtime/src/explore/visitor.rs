@@ -1,0 +1,100 @@
+//! What is told of each execution.
+
+use super::passes::{MOST_CUT_OFF, STEPS, stop};
+use super::program::{Program, take_verdict};
+use super::workers::{exploring, locked};
+use super::{shared, state, unsupported};
+use crate::drive::ending::{self, Verdict};
+use crate::results;
+use crate::threads::fibers;
+use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end};
+use fencepost_memory::graph::{Graph, Node};
+use fencepost_trace::{CampaignSpec, Failure, GraphStep, ThreadId};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Takes note of what the exploration meets.
+pub(super) struct Report;
+
+impl Report {
+    /// An execution ended like this; says whether to go on. `steps` tells how to get there.
+    pub(super) fn report(&mut self, verdict: &Verdict, steps: impl FnOnce() -> Vec<GraphStep>) -> Flow {
+        if shared::has_more() {
+            return Flow::Break(());
+        }
+        let state = state();
+        if let Verdict::StepLimit | Verdict::Timeout = verdict {
+            let limit = if *verdict == Verdict::Timeout { "takes longer than one execution may" } else { STEPS };
+            unsupported(&format!("an execution was cut off: it {limit}, or has no end"));
+            state.cut_off += 1;
+        } else {
+            state.cut_off = 0;
+        }
+        let notable = results::any_found() || *verdict != Verdict::Exit(0);
+        state.steps = if notable { steps() } else { Vec::new() };
+        state.open = false;
+        let number = exploring().numbers.fetch_add(1, Relaxed);
+        results::number(number);
+        let end = || results::end(verdict, &state.request);
+        let found = if notable || state.request.keep_outputs { locked(end) } else { end() };
+        if found && (state.request.stop_at_first || self.has_enough()) {
+            exploring().cut.store(1, Relaxed);
+            exploring().stop.store(1, Relaxed);
+            return Flow::Break(());
+        }
+        if state.cut_off >= MOST_CUT_OFF {
+            return stop("one execution after the other was cut off");
+        }
+        if number + 1 >= state.request.count {
+            return stop("the limit of executions was reached");
+        }
+        Flow::Continue(())
+    }
+
+    /// Has everything been found that is looked for?
+    fn has_enough(&self) -> bool {
+        let CampaignSpec::Explore { findings, .. } = state().request.campaign else { return false };
+        results::header().is_some_and(|header| header.table.slots().count() as u64 >= findings)
+    }
+}
+
+/// Does the thread wait although it was cancelled?
+fn is_cancelled(thread: ThreadId) -> bool {
+    let fiber = fibers::all().get(thread);
+    fiber.cancelled && fiber.interruptible && !fiber.uncancellable
+}
+
+impl Visitor<Program> for Report {
+    fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
+        exploring().executions.fetch_add(1, Relaxed);
+        self.report(&Verdict::Exit(0), || steps_of(graph))
+    }
+
+    fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
+        exploring().blocked.fetch_add(1, Relaxed);
+        match stuck {
+            // It waits no longer: that was not explored, and has been said.
+            Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
+            Stuck::Deadlock(threads) => self.report(&Verdict::Deadlock(threads), || steps_of(graph)),
+            Stuck::Livelock(threads) => self.report(&Verdict::Livelock(threads), || steps_of(graph)),
+            Stuck::Redundant => Flow::Continue(()),
+            Stuck::Limit => self.report(&Verdict::StepLimit, || steps_of(graph)),
+        }
+    }
+
+    fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+        exploring().executions.fetch_add(1, Relaxed);
+        let verdict = take_verdict(Some(end.thread));
+        let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
+        self.report(&verdict, || steps_to_end(graph, end.thread, others))
+    }
+
+    fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+        ending::internal("a failure is an end of the process")
+    }
+
+    fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
+        // A plain access to an atomic: the race detector has seen it, too.
+        exploring().executions.fetch_add(1, Relaxed);
+        self.report(&Verdict::Exit(0), || steps_of(graph))
+    }
+}

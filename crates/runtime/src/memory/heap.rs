@@ -1,0 +1,386 @@
+//! The program's `malloc`.
+//!
+//! The same plan must give the same addresses every time, so that this heap depends on nothing but the program: each
+//! thread allocates from an arena of its own, and a thread that frees a block keeps it, whoever had allocated it. A
+//! thread's addresses are then a function of what the thread itself does.
+//!
+//! A block that is freed rests before it is used again, so that a use after it was freed meets nobody else's data.
+//! Fresh blocks are filled with a pattern, so that a program which reads them before it writes them sees the same in
+//! every execution.
+//!
+//! Blocks of a megabyte and more have a region of their own, whose pages go back to the system.
+
+use crate::detect::shadow;
+use crate::platform::{global, global::Global, sys};
+use crate::threads::{donors, fibers};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where it lies. Its low 40 bits must not be those of anything else: see [`shadow`].
+pub const BASE: usize = 0x6010_0000_0000;
+pub const LENGTH: usize = 1 << 38;
+
+const ARENA: usize = 1 << 29;
+const ARENAS: usize = 256;
+/// What libc allocates for itself when it makes a thread: it stays when the program's memory is put back.
+const SYSTEM: usize = ARENAS - 1;
+const BIG_BASE: usize = BASE + ARENA * ARENAS;
+
+/// Threads beyond those have smaller arenas, which lie elsewhere. An arena that is full goes on among the large blocks.
+pub const FURTHER_BASE: usize = 0x6058_0000_0000;
+pub const FURTHER_LENGTH: usize = FURTHER_ARENA * FURTHER;
+const FURTHER_ARENA: usize = 1 << 24;
+const FURTHER: usize = donors::MOST + 1 - SYSTEM;
+pub const BIG: usize = 1 << 20;
+
+const HEADER: usize = 16;
+const PATTERN: u8 = 0xa5;
+/// How many bytes rest in an arena before the oldest are used again.
+const REST: usize = 256 << 10;
+const PAGE: usize = 4096;
+
+const LIVE: u8 = 0xa1;
+const FREED: u8 = 0xf5;
+/// A block whose beginning was moved to align it: it is not used again.
+const ONCE: u8 = 0xff;
+
+/// What stands before a block.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    /// The size that was asked for, with the class above and the state on top.
+    word: u64,
+    /// The next block in the list that this one is on.
+    next: usize,
+}
+
+impl Header {
+    fn of(block: usize) -> &'static mut Header {
+        // SAFETY: every block that this heap has handed out has a header before it. That `block` is one of them was
+        // checked by `owns`.
+        unsafe { &mut *((block - HEADER) as *mut Header) }
+    }
+
+    fn set(&mut self, size: usize, class: u8, state: u8) {
+        self.word = size as u64 | (class as u64) << 48 | (state as u64) << 56;
+    }
+
+    fn size(&self) -> usize {
+        (self.word & 0xffff_ffff_ffff) as usize
+    }
+
+    fn class(&self) -> u8 {
+        (self.word >> 48) as u8
+    }
+
+    fn state(&self) -> u8 {
+        (self.word >> 56) as u8
+    }
+}
+
+const CLASSES: usize = 64 + 4 * 11;
+
+/// The class of a size below a megabyte, and the size of its blocks: multiples of 16 up to 1024, then four steps to
+/// each doubling.
+fn class_of(size: usize) -> (usize, usize) {
+    if size <= 1024 {
+        let class = size.max(1).div_ceil(16) - 1;
+        return (class, (class + 1) * 16);
+    }
+    let power = (size - 1).ilog2() as usize;
+    let step = 1 << (power - 2);
+    let steps = size.div_ceil(step);
+    (64 + (power - 10) * 4 + (steps - 5), steps * step)
+}
+
+#[derive(Clone, Copy)]
+struct Arena {
+    /// The first byte never handed out; 0 before the first allocation.
+    next: usize,
+    free: [usize; CLASSES],
+    /// Blocks at rest, the oldest first.
+    oldest: usize,
+    newest: usize,
+    resting: usize,
+    changed: bool,
+}
+
+const EMPTY: Arena = Arena { next: 0, free: [0; CLASSES], oldest: 0, newest: 0, resting: 0, changed: false };
+
+/// By number: first those of the first threads, then libc's own, then those of further threads.
+static ALL: Global<[Arena; ARENAS + FURTHER]> = Global::new([EMPTY; ARENAS + FURTHER]);
+
+/// Where an arena begins and ends.
+fn bounds(index: usize) -> (usize, usize) {
+    match index.checked_sub(ARENAS) {
+        None => (BASE + index * ARENA, BASE + (index + 1) * ARENA),
+        Some(further) => (FURTHER_BASE + further * FURTHER_ARENA, FURTHER_BASE + (further + 1) * FURTHER_ARENA),
+    }
+}
+
+/// The arena of the threads at a place.
+fn arena_of(place: usize) -> usize {
+    if place < SYSTEM { place } else { place + 1 }
+}
+
+struct Heap {
+    reserved: bool,
+    arenas: &'static Global<[Arena; ARENAS + FURTHER]>,
+    /// The first byte of the big region never handed out.
+    big: usize,
+    /// Big blocks that were given back, as address and length.
+    big_free: [(usize, usize); 64],
+    system: bool,
+}
+
+static HEAP: Global<Heap> =
+    Global::new(Heap { reserved: false, arenas: &ALL, big: BIG_BASE, big_free: [(0, 0); 64], system: false });
+/// What [`keep`] has kept.
+static KEPT: Global<Vec<(usize, Arena)>> = Global::new(Vec::new());
+static KEPT_BIG: Global<usize> = Global::new(BIG_BASE);
+/// Only for programs that are not under control, which have threads of their own.
+static LOCK: AtomicBool = AtomicBool::new(false);
+
+/// Runs `act` on the heap, alone.
+fn with<T>(act: impl FnOnce(&mut Heap) -> T) -> T {
+    let locked = !global::running();
+    if locked {
+        while LOCK.swap(true, Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+    }
+    let heap = HEAP.get();
+    if !heap.reserved {
+        heap.reserved = sys::reserve(BASE, LENGTH).is_some() && sys::reserve(FURTHER_BASE, FURTHER_LENGTH).is_some();
+    }
+    let result = act(heap);
+    if locked {
+        LOCK.store(false, Ordering::Release);
+    }
+    result
+}
+
+/// From here on, allocations are libc's own, for a thread that it makes. Gives what was before.
+pub fn for_system(on: bool) -> bool {
+    std::mem::replace(&mut HEAP.get().system, on)
+}
+
+/// Is this an address in this heap?
+#[inline]
+pub fn has(address: usize) -> bool {
+    (BASE..BASE + LENGTH).contains(&address) || (FURTHER_BASE..FURTHER_BASE + FURTHER_LENGTH).contains(&address)
+}
+
+fn is_big(block: usize) -> bool {
+    (BIG_BASE..BASE + LENGTH).contains(&block)
+}
+
+/// Is this the address of a block of this heap?
+pub fn owns(block: usize) -> bool {
+    has(block.wrapping_sub(HEADER)) && block.is_multiple_of(16)
+}
+
+impl Heap {
+    fn arena(&self) -> usize {
+        match (self.system, global::running()) {
+            (true, _) => SYSTEM,
+            (_, false) => 0,
+            (_, true) => arena_of(fibers::place()),
+        }
+    }
+
+    fn take(&mut self, size: usize, align: usize) -> usize {
+        if !self.reserved {
+            return 0;
+        }
+        if size >= BIG || align > PAGE {
+            return self.take_big(size, align);
+        }
+        match self.take_small(size, align) {
+            0 => self.take_big(size, align),
+            block => block,
+        }
+    }
+
+    fn take_small(&mut self, size: usize, align: usize) -> usize {
+        let index = self.arena();
+        let arena = &mut self.arenas.get()[index];
+        arena.changed = true;
+        if align > 16 {
+            let (_, length) = class_of(size);
+            return arena.bump(index, length, size, align, ONCE);
+        }
+        let (class, length) = class_of(size);
+        let block = arena.free[class];
+        if block != 0 {
+            arena.free[class] = Header::of(block).next;
+            Header::of(block).set(size, class as u8, LIVE);
+            shadow::forget(block, size);
+            return block;
+        }
+        arena.bump(index, length, size, 16, class as u8)
+    }
+
+    fn take_big(&mut self, size: usize, align: usize) -> usize {
+        let length = (size + HEADER).next_multiple_of(PAGE);
+        let slot = self.big_free.iter_mut().find(|(at, l)| *at != 0 && *l == length && align <= 16);
+        let at = match slot {
+            Some(slot) => {
+                let at = std::mem::take(&mut slot.0);
+                shadow::forget(at + HEADER, size);
+                at
+            }
+            None => {
+                let at = (self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
+                let end = (at + length).next_multiple_of(PAGE);
+                if end > BASE + LENGTH || size > LENGTH {
+                    return 0;
+                }
+                self.big = end;
+                at
+            }
+        };
+        let block = at + HEADER;
+        Header::of(block).set(size, ONCE, LIVE);
+        block
+    }
+
+    fn give(&mut self, block: usize) {
+        let header = Header::of(block);
+        let (size, class) = (header.size(), header.class());
+        header.set(size, class, FREED);
+        if is_big(block) {
+            let length = (size + HEADER).next_multiple_of(PAGE);
+            // The page of the header stays: it says that the block is free.
+            let start = block.next_multiple_of(PAGE);
+            sys::discard(start, (block - HEADER + length).saturating_sub(start));
+            if let Some(slot) = self.big_free.iter_mut().find(|slot| slot.0 == 0) {
+                *slot = (block - HEADER, length);
+            }
+            return;
+        }
+        if class == ONCE {
+            return;
+        }
+        let index = self.arena();
+        self.arenas.get()[index].rest(block, size);
+    }
+}
+
+impl Arena {
+    fn bump(&mut self, index: usize, length: usize, size: usize, align: usize, class: u8) -> usize {
+        let (start, end) = bounds(index);
+        if self.next == 0 {
+            self.next = start;
+        }
+        let block = (self.next + HEADER).next_multiple_of(align);
+        if block + length > end {
+            return 0;
+        }
+        self.next = block + length;
+        Header::of(block).set(size, class, LIVE);
+        block
+    }
+
+    fn rest(&mut self, block: usize, size: usize) {
+        self.changed = true;
+        Header::of(block).next = 0;
+        if self.oldest == 0 {
+            self.oldest = block;
+        } else {
+            Header::of(self.newest).next = block;
+        }
+        self.newest = block;
+        self.resting += size + HEADER;
+        while self.resting > REST && self.oldest != self.newest {
+            let rested = self.oldest;
+            let header = Header::of(rested);
+            self.oldest = header.next;
+            self.resting -= header.size() + HEADER;
+            let class = header.class() as usize;
+            header.next = self.free[class];
+            self.free[class] = rested;
+        }
+    }
+}
+
+/// A block of `size` bytes at a multiple of `align`; 0 if there is none. Filled with a pattern, or with zeros.
+pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
+    let block = with(|heap| heap.take(size, align));
+    if block != 0 {
+        let byte = if zeroed { 0 } else { PATTERN };
+        // The pages of a large block are fresh, but for the one that its header is on.
+        let length = if !is_big(block) { size } else { size.min(block.next_multiple_of(PAGE) - block) };
+        // SAFETY: the block was just taken and is this long.
+        unsafe { std::ptr::write_bytes(block as *mut u8, byte, length) };
+    }
+    block
+}
+
+/// What [`free`] found.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Freed {
+    Done,
+    /// It was free already.
+    Twice,
+    /// It is not the address of a block.
+    Unknown,
+}
+
+/// Gives a block back.
+pub fn free(block: usize) -> Freed {
+    if !owns(block) {
+        return Freed::Unknown;
+    }
+    match Header::of(block).state() {
+        LIVE => {
+            with(|heap| heap.give(block));
+            Freed::Done
+        }
+        FREED => Freed::Twice,
+        _ => Freed::Unknown,
+    }
+}
+
+/// The size that was asked for.
+pub fn size(block: usize) -> usize {
+    if owns(block) { Header::of(block).size() } else { 0 }
+}
+
+/// Remembers the state of the heap.
+pub fn keep() {
+    let kept = KEPT.get();
+    kept.clear();
+    let heap = HEAP.get();
+    // Before the program begins there are few threads.
+    for (i, arena) in heap.arenas.get()[..ARENAS].iter_mut().enumerate() {
+        arena.changed = false;
+        if arena.next != 0 && i != SYSTEM {
+            kept.push((i, *arena));
+        }
+    }
+    *KEPT_BIG.get() = heap.big;
+}
+
+/// The memory that had been handed out when it was remembered.
+pub fn kept() -> Vec<(usize, usize)> {
+    let mut ranges: Vec<_> = KEPT.get().iter().map(|(i, arena)| (bounds(*i).0, arena.next)).collect();
+    ranges.push((BIG_BASE, *KEPT_BIG.get()));
+    ranges.retain(|(start, end)| start < end);
+    ranges
+}
+
+/// Back to the remembered state; the contents are for the snapshot.
+pub fn restore() {
+    let heap = HEAP.get();
+    let used = arena_of(fibers::all().place_count().max(1));
+    let arenas = heap.arenas.get()[..used].iter_mut().enumerate();
+    for (i, arena) in arenas.filter(|(i, arena)| *i != SYSTEM && arena.changed) {
+        *arena = KEPT.get().iter().find(|(kept, _)| *kept == i).map_or(EMPTY, |(_, arena)| *arena);
+    }
+    let big = *KEPT_BIG.get();
+    if heap.big > big {
+        sys::discard(big, heap.big - big);
+        heap.big = big;
+        heap.big_free = [(0, 0); 64];
+    }
+}

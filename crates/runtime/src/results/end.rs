@@ -1,0 +1,259 @@
+//! How an execution has ended, and what that says.
+
+use super::findings::{Found, hash, stack};
+use super::output::{drop_output, read_output};
+use super::{header, log, note, results};
+use crate::detect::details;
+use crate::drive::ending::Verdict;
+use crate::drive::{atomically, campaign, control, debugger, hunt, spec};
+use crate::platform::modules;
+use crate::threads::fibers;
+use crate::{explore, hooks};
+use fencepost_mailbox::{End, Frame, Header, Message, Record, Report, Request, Stack, death};
+use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
+use std::sync::atomic::Ordering;
+
+/// The running thread is about to end the execution.
+pub fn ending(verdict: &Verdict) {
+    if debugger::is_there()
+        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
+    {
+        debugger::announce(fingerprint);
+    }
+}
+
+/// The name of the finding that an end is, if it is one.
+pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
+    finding_of(verdict, request).map(|found| found.fingerprint)
+}
+
+/// The execution has ended. Was anything found?
+pub fn end(verdict: &Verdict, request: &Request) -> bool {
+    let Some(header) = header() else { return false };
+    header.steps.fetch_add(control::steps(), Ordering::Relaxed);
+    header.coverage.end(control::steps());
+    header.threads.fetch_max(fibers::all().count() as u64, Ordering::Relaxed);
+    header.ended[verdict.end() as usize].fetch_add(1, Ordering::Relaxed);
+    if let Verdict::Exit(status) = verdict {
+        header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
+    }
+    if let Some(found) = finding_of(verdict, request) {
+        results().found.push(found);
+    }
+    if atomically::is_on() {
+        spec::collect(verdict);
+    } else {
+        spec::judge(verdict, request);
+    }
+    if let Verdict::StepLimit | Verdict::Timeout = verdict {
+        cut_off(header, *verdict == Verdict::Timeout);
+    }
+    let mut found = std::mem::take(&mut results().found);
+    found.retain(|f| !request.ignored.contains(&f.fingerprint));
+    let any = !found.is_empty();
+    let execution = results().execution;
+    let mut outputs = None;
+    if let Some(asked) = &request.hunt {
+        let failure = found.iter().find(|f| !asked.failures.contains(&f.fingerprint));
+        let harm = failure.map(|f| Message { text: format!("{}: {}", f.kind, f.message.text), ..f.message.clone() });
+        let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
+        hunt::end(execution, harm, failures, || read_output(0));
+    }
+    for f in found {
+        if header.table.met(f.fingerprint, execution) == Some(true) {
+            let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
+            log(&Record::Finding(Box::new(Report {
+                fingerprint: f.fingerprint,
+                kind: f.kind,
+                message: f.message,
+                execution,
+                stacks: f.stacks,
+                after: f.after,
+                choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
+                drawn: if explore::is_on() { None } else { control::drawn() },
+                steps: explore::steps(),
+                shared: explore::shared_memory(),
+                stdout,
+                stderr,
+                spots: f.spots,
+                details: f.details,
+            })));
+        }
+    }
+    // What was abandoned has not printed all that it would have.
+    if request.keep_outputs && *verdict != Verdict::Redundant {
+        let mut text = match outputs {
+            Some((stdout, _)) => stdout,
+            None => read_output(0),
+        };
+        if let Verdict::Exit(status @ 1..) = verdict {
+            text.push_str(&format!("exit status {status}\n"));
+        }
+        let fingerprint = hash(("output", &text));
+        if header.table.met(fingerprint, execution) == Some(true) {
+            log(&Record::Output { fingerprint, execution, text, choices: control::choices() });
+        }
+    }
+    if request.keep_traces {
+        let mut trace = explore::take_trace().unwrap_or_else(control::trace);
+        shorten(&mut trace);
+        match verdict {
+            // The engine does not hear of these.
+            Verdict::Exit(_) => trace.outcome = Outcome::Finished,
+            Verdict::Livelock(spinning) => trace.outcome = Outcome::Livelock { spinning: spinning.clone() },
+            _ => {}
+        }
+        let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+        trace.labels.iter_mut().for_each(|label| label.line = 0);
+        log(&Record::Trace { execution, trace, places });
+        log(&Record::Locals { list: details::locals() });
+    }
+    if request.digests.contains(&execution)
+        && !matches!(verdict, Verdict::Timeout)
+        && !explore::is_on()
+        && let Some((seed, sampling)) = control::plan()
+    {
+        let mut trace = control::trace();
+        shorten(&mut trace);
+        let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+        let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
+        log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
+    }
+    // Where several threads end the process in one graph, each of them is told with what was printed.
+    if !explore::has_other_ends() {
+        drop_output();
+    }
+    header.failing.fetch_add(any.into(), Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    any
+}
+
+/// Remembers where threads were when a limit cut an execution off, once for each place.
+fn cut_off(header: &Header, late: bool) {
+    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+        .map(ThreadId)
+        .filter(|thread| !fibers::all().get(*thread).ended)
+        .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
+        .collect();
+    let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
+    let execution = results().execution;
+    if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
+        log(&Record::CutOff { execution, late, stacks });
+    }
+}
+
+/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+const MOST_EVENTS: usize = 100_000;
+
+fn shorten(trace: &mut Trace) {
+    if trace.events.len() > MOST_EVENTS {
+        trace.events.truncate(MOST_EVENTS);
+        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+    }
+}
+
+fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
+    let me = fibers::current();
+    let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
+    let (kind, message, stacks) = match verdict {
+        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
+        Verdict::Exit(status) if request.status_is_finding => {
+            (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
+        }
+        Verdict::Exit(_) => return None,
+        Verdict::Assertion(message) => (FindingKind::Assertion, message.clone(), here("")),
+        Verdict::Panic(calls) => {
+            (FindingKind::Panic, hooks::panics::message(&read_output(1)), vec![stack(me.0, "", calls)])
+        }
+        Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
+        Verdict::Crash { signal, address, .. } => {
+            (FindingKind::Crash, format!("{} at address {address:#x}", signal_name(*signal)), here(""))
+        }
+        Verdict::Deadlock(blocked) => {
+            let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
+            (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
+        }
+        Verdict::Livelock(spinning) => {
+            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
+            let message = match spinning.len() {
+                1 => "a thread goes around a loop for ever: nobody is left to end it",
+                _ => "threads go around loops for ever: nobody is left to end them",
+            };
+            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
+        }
+    };
+    let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
+    let fingerprint = match verdict {
+        Verdict::Exit(status) => hash((kind, status)),
+        // Innermost is what all panics have in common.
+        Verdict::Panic(_) => hash((kind, &stacks[0].frames)),
+        _ => hash((kind, innermost)),
+    };
+    let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
+    let details = details::about(0, &threads);
+    Some(Found { fingerprint, kind, message: message.into(), stacks, spots: Vec::new(), details, after: None })
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "segmentation fault",
+        libc::SIGBUS => "bus error",
+        libc::SIGILL => "illegal instruction",
+        libc::SIGFPE => "arithmetic error",
+        libc::SIGTRAP => "trap",
+        _ => "signal",
+    }
+}
+
+/// An execution in a child process ended without saying how. Is that a finding?
+pub fn died(status: i32, request: &Request) -> bool {
+    let Some(header) = header() else { return true };
+    let execution = results().execution;
+    if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
+        // Somebody else has done that, as the system does when memory is short: it says nothing about the program.
+        note(&format!("execution {} was killed from outside (is there enough memory?)", execution + 1));
+        header.ended[End::Timeout as usize].fetch_add(1, Ordering::Relaxed);
+        header.done.fetch_add(1, Ordering::Relaxed);
+        drop_output();
+        return false;
+    }
+    let replaced = header.replaced.load(Ordering::Relaxed) == execution + 1;
+    let (kind, fingerprint, message) = if replaced && libc::WIFEXITED(status) {
+        // Another program took its place, and ended as it did.
+        let code = libc::WEXITSTATUS(status);
+        header.ended[End::Exit as usize].fetch_add(1, Ordering::Relaxed);
+        header.statuses[(code & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
+        if code == 0 || !request.status_is_finding {
+            header.done.fetch_add(1, Ordering::Relaxed);
+            drop_output();
+            return false;
+        }
+        (FindingKind::ExitStatus, hash((FindingKind::ExitStatus, code)), format!("exit status {code}"))
+    } else {
+        header.ended[End::Died as usize].fetch_add(1, Ordering::Relaxed);
+        let (fingerprint, message) = death(status);
+        (FindingKind::Crash, fingerprint, message)
+    };
+    if header.table.met(fingerprint, execution) == Some(true) {
+        log(&Record::Finding(Box::new(Report {
+            fingerprint,
+            kind,
+            message: message.into(),
+            execution,
+            stacks: Vec::new(),
+            after: None,
+            choices: Vec::new(),
+            drawn: None,
+            steps: Vec::new(),
+            shared: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            spots: Vec::new(),
+            details: None,
+        })));
+    }
+    header.failing.fetch_add(1, Ordering::Relaxed);
+    header.done.fetch_add(1, Ordering::Relaxed);
+    drop_output();
+    true
+}

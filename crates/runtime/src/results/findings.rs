@@ -1,0 +1,195 @@
+//! What was found in the execution under way.
+
+use super::results;
+use crate::detect::details;
+use crate::detect::shadow::{self, Earlier, Kind, What};
+use crate::drive::{control, debugger, spec};
+use crate::platform::{global, modules};
+use crate::threads::fibers;
+use fencepost_mailbox::{Details, Frame, Message, Place, Spot, Stack};
+use fencepost_trace::FindingKind;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+
+/// A finding of the execution under way, without what is known only at its end.
+pub(super) struct Found {
+    pub(super) fingerprint: u64,
+    pub(super) kind: FindingKind,
+    pub(super) message: Message,
+    pub(super) stacks: Vec<Stack>,
+    pub(super) spots: Vec<Spot>,
+    pub(super) details: Option<Details>,
+    pub(super) after: Option<u32>,
+}
+
+pub(super) fn hash(value: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    // The hasher's low bits are weak.
+    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+/// A stack of return addresses, for the host.
+pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+    let frames: Vec<Frame> =
+        pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
+    Stack { thread, access: access.into(), frames }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match (kind.atomic, kind.write) {
+        _ if kind.what != What::Access => deed(kind.what),
+        (false, false) => "read",
+        (false, true) => "write",
+        (true, false) => "atomic read",
+        (true, true) => "atomic write",
+    }
+}
+
+fn deed(what: What) -> &'static str {
+    match what {
+        What::Access => "access",
+        What::Free => "free",
+        What::Allocation => "allocation",
+        What::Use(_) => "use",
+        What::Initialisation(_) => "init",
+        What::Destruction(_) => "destroy",
+    }
+}
+
+/// What is wrong with two accesses that nothing orders.
+fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, Message) {
+    let life = later.what.begins_or_ends().map(|object| (object, later, earlier));
+    let life = life.or(earlier.what.begins_or_ends().map(|object| (object, earlier, later)));
+    let Some((object, life, other)) = life else {
+        let message = format!("{} and {} of the same memory without order between them", word(earlier), word(later));
+        return (FindingKind::DataRace, Message::about(message, address));
+    };
+    let done = if matches!(life.what, What::Destruction(_)) { "destroyed" } else { "initialised" };
+    let meanwhile = match other.what {
+        What::Use(_) => "uses it".to_owned(),
+        What::Initialisation(_) => "initialises it".to_owned(),
+        What::Destruction(_) => "destroys it".to_owned(),
+        What::Allocation => "allocates its memory".to_owned(),
+        What::Free => "frees its memory".to_owned(),
+        What::Access => format!("accesses its memory ({})", word(other)),
+    };
+    let message = format!("a {} is {done} while another thread {meanwhile}: nothing orders the two", object.name());
+    (FindingKind::MutexMisuse, Message::about(message, address))
+}
+
+/// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
+pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+    if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let before = details::calls_of(earlier).unwrap_or_else(|| vec![earlier.pc]);
+    let stacks =
+        vec![stack(me.0, word(kind), &fibers::stack_of(me)), stack(earlier.thread, word(earlier.kind), &before)];
+    let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
+    places.sort();
+    let (finding, message) = conflict(earlier.kind, kind, address);
+    if finding == FindingKind::MutexMisuse && !results().objects.insert(address) {
+        return;
+    }
+    let fingerprint = hash((finding, &places));
+    let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
+    let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
+    let details = details::about(address, &[me.0, earlier.thread]);
+    let after = control::event_count();
+    record(Found { fingerprint, kind: finding, message, stacks, spots, details, after });
+}
+
+/// The running thread does something with an object that has been destroyed: is this the first time that it shows?
+pub fn is_first(object: usize) -> bool {
+    results().objects.insert(object)
+}
+
+/// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where
+/// the other half of it is, if anywhere: whose, what, and from where.
+pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &str, usize)>) {
+    let pc = global::caller();
+    let there = other.map_or(0, |(_, _, pc)| pc);
+    if !results().races.insert((pc.min(there), pc.max(there))) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let mut stacks = vec![stack(me.0, deed, &fibers::stack_of(me))];
+    let mut threads = vec![me.0];
+    if let Some((thread, deed, pc)) = other.filter(|(_, _, pc)| *pc != 0) {
+        stacks.push(stack(thread, deed, &[pc]));
+        threads.push(thread);
+    }
+    // As for two accesses that nothing orders: one bug, whichever of the two comes later.
+    let mut places = [modules::frame(pc), modules::frame(there)];
+    places.sort();
+    let fingerprint = hash((FindingKind::MutexMisuse, &places));
+    let (details, after) = (details::about(address, &threads), control::event_count());
+    let (kind, message) = (FindingKind::MutexMisuse, Message::about(message, address));
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+}
+
+/// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around
+/// one.
+pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
+    if !results().races.insert((earlier.pc, pc)) {
+        return;
+    }
+    let me = fibers::current();
+    fibers::me().pc = pc;
+    let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
+    let mut details = details::about(address, &[me.0]);
+    let (finding, message) = if earlier.pc == 0 {
+        (FindingKind::HeapOverflow, format!("{} outside of a block of memory", word(kind)))
+    } else {
+        details = details::about(address, &[me.0, earlier.thread]);
+        stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
+        (FindingKind::UseAfterFree, format!("{} of memory that was freed", word(kind)))
+    };
+    let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
+    let after = control::event_count();
+    let message = Message::about(message, address);
+    record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
+}
+
+/// Where the block that a finding is about was freed.
+fn freeing(details: &Option<Details>) -> Option<Stack> {
+    match &details.as_ref()?.memory.as_ref()?.place {
+        Place::Block { freed, .. } => freed.clone(),
+        _ => None,
+    }
+}
+
+/// Something is wrong with what the running thread does with this address.
+pub fn found(kind: FindingKind, message: String, address: usize) {
+    let me = fibers::current();
+    let details = details::about(address, &[me.0]);
+    let access = if kind == FindingKind::DoubleFree { "free" } else { "" };
+    let mut stacks = vec![stack(me.0, access, &fibers::stack_of(me))];
+    stacks.extend(freeing(&details));
+    let fingerprint = hash((kind, &stacks[0].frames.first()));
+    let after = control::event_count();
+    let message = Message::about(message, address);
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+}
+
+pub(super) fn record(found: Found) {
+    let fingerprint = found.fingerprint;
+    results().found.push(found);
+    debugger::announce(fingerprint);
+}
+
+/// Something is wrong with the execution as a whole; `name` tells it from others of its kind.
+pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
+    let (fingerprint, after) = (hash((kind, name)), control::event_count());
+    let message = message.into();
+    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
+}
+
+/// Has anything been found in this execution so far?
+pub fn any_found() -> bool {
+    !results().found.is_empty() || spec::is_violated()
+}

@@ -1,0 +1,65 @@
+//! What the program prints.
+
+use super::{header, results};
+use crate::platform::sys;
+use std::sync::atomic::Ordering;
+
+/// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of
+/// files.
+pub const FIRST_FILE: i32 = 200;
+
+pub const OWN_FILES: i32 = 4;
+
+/// Sends stdout and stderr of the program to files in memory.
+pub fn capture_output() {
+    for (i, name) in [b"stdout\0", b"stderr\0"].into_iter().enumerate() {
+        if let Some(file) = sys::memory_file(name) {
+            sys::duplicate(file, i as i32 + 1);
+            // Out of the way of the numbers that the program gets.
+            results().output[i] = sys::duplicate_above(file, FIRST_FILE);
+            sys::close(file);
+        }
+    }
+}
+
+/// The program may have put other files in the place of those: not for the next execution.
+pub fn capture_again() {
+    for (i, file) in results().output.into_iter().enumerate() {
+        sys::duplicate(file, i as i32 + 1);
+    }
+}
+
+/// In a child: another program takes the place of this one, and ends the execution.
+pub fn becomes_another() {
+    if let Some(header) = header() {
+        header.replaced.store(results().execution + 1, Ordering::Relaxed);
+    }
+}
+
+pub(super) fn read_output(i: usize) -> String {
+    let file = results().output[i];
+    let length = sys::position(file).min(64 << 10);
+    let mut text = vec![0; length];
+    let read = sys::read_at(file, &mut text, 0);
+    text.truncate(read.max(0) as usize);
+    if i == 0 {
+        text.extend(crate::hooks::process::unflushed());
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// This process is a copy of another one and goes its own way from here: so does what it prints.
+pub fn separate_output() {
+    let old = results().output;
+    capture_output();
+    old.into_iter().for_each(sys::close);
+}
+
+/// What the execution has printed is of no interest any more.
+pub fn drop_output() {
+    for file in results().output {
+        if sys::position(file) != 0 {
+            sys::truncate(file);
+        }
+    }
+}
