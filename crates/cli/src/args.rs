@@ -141,8 +141,8 @@ impl From<CampaignArgs> for CampaignRequest {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SamplingArgs {
     // The names and what is said of them come from the type.
-    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str, help_heading = "Strategy",
-        help = format!("How choices are drawn: {}", Scheduler::summaries()))]
+    #[arg(long, value_name = "NAME", default_value = "mix", value_parser = Scheduler::from_str)]
+    #[arg(help_heading = "Strategy", help = format!("How choices are drawn: {}", Scheduler::summaries()))]
     pub strategy: Scheduler,
     /// pct: how many ordering constraints a bug may need; priorities change at one point less [default: 3]
     #[arg(long, value_name = "N", value_parser = depth, help_heading = "Strategy")]

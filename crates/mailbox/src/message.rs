@@ -4,8 +4,8 @@ use crate::Frame;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Something said about the program. Addresses and program points are kept apart from the words: the host puts the names
-/// of variables and lines there.
+/// Something said about the program. Addresses and program points are kept apart from the words: the host puts the
+/// names of variables and lines there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Message {
     /// In words.

@@ -1,5 +1,5 @@
-//! What a hunt says, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report` writes them
-//! anew; the difference is then for review.
+//! What a hunt says, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report` writes
+//! them anew; the difference is then for review.
 
 use fencepost_report::text::{self, TextStyle};
 use fencepost_report::{

@@ -15,8 +15,8 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// Message passing by relaxed accesses fails in every execution in which the reader sees the flag and not the data: as a
-/// litmus test in its final state, as a program by a race on the data. The seed is fixed, so that 500 executions always
+/// Message passing by relaxed accesses fails in every execution in which the reader sees the flag and not the data: as
+/// a litmus test in its final state, as a program by a race on the data. The seed is fixed, so that 500 executions always
 /// contain one.
 #[test]
 fn the_example_says_what_the_command_says() {

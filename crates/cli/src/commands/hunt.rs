@@ -49,7 +49,8 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value_t = RelaxerOptions::default().chance, help_heading = "Methods")]
     chance: u32,
     /// Relaxer's delayS: for how many steps a store is delayed
-    #[arg(long, value_name = "STEPS", default_value_t = RelaxerOptions::default().store_delay, help_heading = "Methods")]
+    #[arg(long, value_name = "STEPS", default_value_t = RelaxerOptions::default().store_delay)]
+    #[arg(help_heading = "Methods")]
     store_delay: u64,
     /// Relaxer's delayL: for how many steps a load is delayed; less than --store-delay
     #[arg(long, value_name = "STEPS", default_value_t = RelaxerOptions::default().load_delay, help_heading = "Methods")]

@@ -19,11 +19,11 @@ const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
 
-/// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share what
-/// is left of the trials. Where none works, executions with reordering may give new schedules: threads that have read
-/// what they never read without reordering do new things. They are executions at random, and the violations of other
-/// cycles. Where still none works, the two published strategies have a few trials; if one of them is successful, its
-/// execution gives a schedule for the rest.
+/// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
+/// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
+/// read what they never read without reordering do new things. They are executions at random, and the violations of
+/// other cycles. Where still none works, the two published strategies have a few trials; if one of them is successful,
+/// its execution gives a schedule for the rest.
 pub fn trials(
     subject: &mut impl Subject,
     options: &Options,

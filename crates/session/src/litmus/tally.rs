@@ -33,7 +33,7 @@ pub struct Found {
 pub struct Tally {
     /// Those that ended, whether well or not.
     pub executions: u64,
-    /// Those that were cut off, or go around a loop for ever.
+    /// Those that were cut off, or spin in a loop forever.
     pub blocked: u64,
     /// Of `executions`, those in which the program failed.
     pub failed: u64,
