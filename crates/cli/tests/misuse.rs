@@ -156,7 +156,7 @@ fn condition_variables_stay_while_threads_wait() {
          pthread_mutex_unlock(&m);",
     );
     both(&source, &ALL, |what, run| {
-        // A thread that waits for what is not there any more may also wait for ever.
+        // A thread that waits for what is not there any more may also wait forever.
         let json = run.json();
         let mut findings = json["findings"].as_array().into_iter().flatten();
         let misuse = findings.find(|finding| finding["kind"] == "mutex-misuse");

@@ -314,7 +314,7 @@ impl Generator {
                 Stmt::If { reg, equals, body }
             }
             F::Waiting if self.has(F::Locks) && writer.held.is_empty() && self.one_in(2) && !self.waits_locked => {
-                // Two such loops keep each other going for ever, and the machine's tree has no end.
+                // Two such loops keep each other going forever, and the machine's tree has no end.
                 self.waits_locked = true;
                 Stmt::AwaitLocked { reg: writer.register() }
             }

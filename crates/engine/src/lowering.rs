@@ -253,7 +253,7 @@ impl Lowering {
         })
     }
 
-    /// Arrivals are counted for ever in the lower half of the barrier's state, whose upper half names its
+    /// Arrivals are counted forever in the lower half of the barrier's state, whose upper half names its
     /// initialisation; the n-th generation is complete at n times `parties`. Each generation has a location of its
     /// own, written once, when it is complete: so those who wait have one write to read from, and later arrivals are
     /// none of their business.

@@ -215,7 +215,7 @@ impl Tree {
         self.livelock = None;
     }
 
-    /// If the execution was abandoned because the threads that are left go around loops for ever: these threads.
+    /// If the execution was abandoned because the threads that are left go around loops forever: these threads.
     pub fn livelock(&self) -> Option<&[ThreadId]> {
         self.livelock.as_deref()
     }
@@ -234,7 +234,7 @@ impl Tree {
 
     /// On to the next leaf; false if this was the last.
     pub fn advance(&mut self) -> bool {
-        // What lies beyond the point where an execution was abandoned was never there.
+        // What lies behind the point where an execution was abandoned was never there.
         self.path.truncate(self.depth);
         while let Some(branch) = self.path.last_mut() {
             match branch {

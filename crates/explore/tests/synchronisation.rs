@@ -395,7 +395,7 @@ fn a_park_token_is_not_lost_and_not_counted() {
         let found = explore(model, program);
         assert_eq!((found.failures, found.races, found.deadlocks), (0, 0, 0), "{model} {found:?}");
     }
-    // One token for two unparks: a second park waits for ever.
+    // One token for two unparks: a second park waits forever.
     let twice = |main: &Fiber<'_>| {
         let child = main.spawn(|thread| {
             thread.sync(Sync::Park);

@@ -51,7 +51,7 @@
 //!
 //! A test has at most [`MAX_THREADS`] threads, [`MAX_NESTING`] levels of nesting, operator chains of
 //! [`MAX_HEIGHT`] operands and [`MAX_NODES`] statements, expressions and names. The text ends at
-//! [`MAX_BYTES`] bytes. Beyond them there is an error, not a crash: a test that large is a mistake or an attack.
+//! [`MAX_BYTES`] bytes. Past them there is an error, not a crash: a test that large is a mistake or an attack.
 
 #![forbid(unsafe_code)]
 

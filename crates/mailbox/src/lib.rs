@@ -20,7 +20,9 @@ mod request;
 mod table;
 
 pub use message::Message;
-pub use record::{Activation, Beyond, Created, Details, Frame, Memory, Place, Record, Report, Spot, Stack, death};
+pub use record::{
+    AccessSite, Activation, Created, Details, Frame, Irreversible, Memory, Place, Record, Report, Stack, death,
+};
 pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Volatile, output_fingerprint};
 pub use table::{Slot, Table};
 
@@ -64,7 +66,7 @@ pub enum End {
     Redundant = 7,
     /// The worker died in it.
     Died = 8,
-    /// Every thread that can go on goes around a loop for ever.
+    /// Every thread that can go on goes around a loop forever.
     Livelock = 9,
     /// `main` has panicked.
     Panic = 10,
@@ -101,7 +103,7 @@ pub mod state {
     /// children. It does not count.
     pub const MOVED: u32 = 4;
     /// Some execution has left something behind that was not noticed at once: none of this worker's can be trusted.
-    pub const SPOILT: u32 = 5;
+    pub const TAINTED: u32 = 5;
     /// The execution under way is about to write to a file that executions of other workers write to as well: it does
     /// not count, and one worker has to do all.
     pub const ALONE: u32 = 6;

@@ -84,7 +84,7 @@ pub enum Record {
         problem: Option<String>,
     },
     /// The program did, or is about to do, what a restart in place cannot undo.
-    Beyond(Beyond),
+    Irreversible(Irreversible),
     /// A digest of the trace of an execution that was to be compared.
     Digest {
         /// Which execution.
@@ -133,7 +133,7 @@ pub struct Report {
     pub stderr: String,
     /// The accesses that take part, for an execution that is run again to look at them more closely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spots: Vec<Spot>,
+    pub sites: Vec<AccessSite>,
     /// What only an execution that is run again for it collects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
@@ -141,7 +141,7 @@ pub struct Report {
 
 /// An access of one execution: enough to know it when it comes again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Spot {
+pub struct AccessSite {
     /// Some byte that it touches.
     pub address: u64,
     /// Whose it is.
@@ -222,11 +222,11 @@ pub struct Activation {
 
 /// What a restart in place cannot undo.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Beyond {
+pub struct Irreversible {
     /// The execution that did it, or after which it was noticed.
     pub execution: u64,
     /// In words: what the program did.
-    pub deed: String,
+    pub action: String,
     /// Where, if that is known.
     pub stack: Option<Stack>,
 }

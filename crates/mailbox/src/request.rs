@@ -1,6 +1,6 @@
 //! What the host asks for.
 
-use crate::{Frame, Spot};
+use crate::{AccessSite, Frame};
 use fencepost_trace::{CampaignSpec, FenceOrder, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub struct Request {
     /// Collect what surrounds findings, with the full stacks of these accesses? It takes time: for an execution that
     /// is run again.
     #[serde(default)]
-    pub details: Option<Vec<Spot>>,
+    pub details: Option<Vec<AccessSite>>,
     /// The finding at which a debugger is to stop, by its fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debug: Option<u64>,
@@ -94,12 +94,12 @@ pub enum Volatile {
 /// What an execution has observed: a value for each key.
 pub type Observations = BTreeMap<String, i64>;
 
-/// What a hunt is held against, and the words of its tasks: labels of strategies are numbers of spots, and cycles name
+/// What a hunt is held against, and the words of its tasks: labels of strategies are numbers of sites, and cycles name
 /// points.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Hunt {
     /// The program points that strategies name.
-    pub spots: Vec<Frame>,
+    pub sites: Vec<Frame>,
     /// The program points that cycles name.
     pub points: Vec<Point>,
     /// Fingerprints of what the program prints without reordering.
@@ -108,11 +108,11 @@ pub struct Hunt {
     pub failures: Vec<u64>,
 }
 
-/// A program point: places in the code, as numbers of spots, and what is done there.
+/// A program point: places in the code, as numbers of sites, and what is done there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
     /// Where.
-    pub spots: Vec<u32>,
+    pub sites: Vec<u32>,
     /// Is memory read?
     pub reads: bool,
     /// Is memory written?

@@ -107,7 +107,7 @@ struct History {
     mixed: bool,
     /// In the order of commits, the initial write first.
     stores: Vec<Past>,
-    /// For each thread, the position in `stores` of the oldest that it may read; 0 beyond the end.
+    /// For each thread, the position in `stores` of the oldest that it may read; 0 past the end.
     floors: Vec<u32>,
     /// With more stores than this it is time to prune.
     crowded: usize,
@@ -516,8 +516,8 @@ mod tests {
         assert_eq!(d.readable(1, Y), [5]);
         assert_eq!(d.readable(1, XY), [5 << 32 | 2]);
         // bytes that only the later extent touched have none either
-        let beyond = Location::new(X.address + 6, X.size);
-        d.store(0, beyond, St, 0);
+        let past = Location::new(X.address + 6, X.size);
+        d.store(0, past, St, 0);
         d.drain();
         assert_eq!(d.readable(1, Location::new(X.address + 8, X.size)), [0]);
     }

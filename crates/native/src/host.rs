@@ -5,8 +5,8 @@
 //! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
 use fencepost_mailbox::{
-    Activation, Beyond, End, FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, Observations, Pruning, REQUEST_OFFSET,
-    Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
+    Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
+    REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
 use fencepost_trace::{BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
@@ -160,7 +160,7 @@ pub struct Results {
     /// Did several processes share the work of an exploration?
     pub shared_out: bool,
     /// What the program did that a restart in place cannot undo: the reason for children, if nobody asked for them.
-    pub beyond: Option<Beyond>,
+    pub irreversible: Option<Irreversible>,
     /// Digests of the traces of executions that ran in place and were compared with those of fresh processes, by
     /// execution.
     pub digests: BTreeMap<u64, Digest>,
@@ -266,8 +266,8 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     } else if restart == Restart::Auto {
         campaign.request.restart = Restart::Fork;
         results = run_once(&campaign, &library, start)?;
-        let deed = "did otherwise when it was restarted in place".to_owned();
-        results.beyond = Some(Beyond { execution, deed, stack: None });
+        let action = "did otherwise when it was restarted in place".to_owned();
+        results.irreversible = Some(Irreversible { execution, action, stack: None });
     } else {
         results.warnings.push(format!(
             "execution {number} is another one in a fresh process: what was found by restarting in place is not to be trusted"
@@ -446,12 +446,13 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             && !killed
             && state == state::RUNNING
             && matches!(campaign.request.campaign, CampaignSpec::Sample { .. });
-        if lost || matches!(state, state::MOVED | state::SPOILT) {
+        if lost || matches!(state, state::MOVED | state::TAINTED) {
             // Executions depend on those before them in their block, and nobody knows which of those in place were
             // right: all of them again.
             let execution = mailbox.header().current.load(Ordering::Acquire);
-            let died = || Beyond { execution, deed: "ended outside of Fencepost's control".to_owned(), stack: None };
-            results.beyond = results.beyond.or(mailbox.beyond()).or_else(|| lost.then(died));
+            let died =
+                || Irreversible { execution, action: "ended outside of Fencepost's control".to_owned(), stack: None };
+            results.irreversible = results.irreversible.or(mailbox.irreversible()).or_else(|| lost.then(died));
             restart = Restart::Fork;
             continue;
         }
@@ -675,7 +676,7 @@ impl Results {
             shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
-            spots: Vec::new(),
+            sites: Vec::new(),
             details: None,
         };
         merge(
@@ -731,8 +732,11 @@ pub fn merge(into: &mut Results, other: Results) {
     into.forked |= other.forked;
     into.alone |= other.alone;
     into.digests.extend(other.digests);
-    // The first deed counts: which workers met others is a matter of how the work was shared out.
-    into.beyond = [into.beyond.take(), other.beyond].into_iter().flatten().min_by_key(|beyond| beyond.execution);
+    // The first action counts: which workers met others is a matter of how the work was shared out.
+    into.irreversible = [into.irreversible.take(), other.irreversible]
+        .into_iter()
+        .flatten()
+        .min_by_key(|irreversible| irreversible.execution);
     into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
@@ -793,10 +797,10 @@ impl Mailbox {
     }
 
     /// What the worker did that could not be undone.
-    fn beyond(&mut self) -> Option<Beyond> {
+    fn irreversible(&mut self) -> Option<Irreversible> {
         let mut left = Results::default();
         self.collect(&mut left);
-        left.beyond
+        left.irreversible
     }
 
     /// Adds what the worker has left.
@@ -841,7 +845,7 @@ impl Mailbox {
                     let count = counts.get(&fingerprint).map_or(1, |c| c.0);
                     part.outputs.insert(text, count);
                 }
-                Ok(Record::Beyond(beyond)) => part.beyond = Some(beyond),
+                Ok(Record::Irreversible(irreversible)) => part.irreversible = Some(irreversible),
                 Ok(Record::Digest { execution, digest, seed, sampling }) => {
                     if self.fresh || !part.forked {
                         part.digests.insert(execution, Digest { digest, seed, sampling });

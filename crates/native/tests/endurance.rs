@@ -66,7 +66,7 @@ fn endure(name: &str, model: Model, executions: u64) {
     // The last execution was compared with a fresh process, which ran nothing else.
     assert!(results.digests.contains_key(&(executions - 1)), "{name}: {:?}", results.digests);
     assert_eq!(results.warnings, [""; 0], "{name}");
-    assert_eq!(results.beyond, None, "{name}");
+    assert_eq!(results.irreversible, None, "{name}");
     // The first looks are at a process that is still being made, the last ones at the process that compares. In
     // between it must hold what it held when a tenth was done: memory within what one more page table or buffer
     // takes, the rest to the piece.

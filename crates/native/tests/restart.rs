@@ -9,8 +9,8 @@ use fencepost_native::host::{Campaign, Results};
 use fencepost_trace::{CampaignSpec, FindingKind, Model, Sampling, StrategySpec};
 use programs::{FEATURES, campaign, compile_from, run, runtime};
 
-/// What `deeds.c` can do to its process, and what it is said to have done where a restart in place does not undo it.
-const DEEDS: [(&str, Option<&str>); 35] = [
+/// What `actions.c` can do to its process, and what it is said to have done where a restart in place does not undo it.
+const ACTIONS: [(&str, Option<&str>); 35] = [
     ("files", None),
     ("standard_files", None),
     ("file_from_before_main", Some("read() or write() for a file that was opened before main()")),
@@ -48,9 +48,9 @@ const DEEDS: [(&str, Option<&str>); 35] = [
     ("an_unseen_mask", Some("changed the mask of new files")),
 ];
 
-/// Executions of `deeds.c`.
-fn deeds(deed: &str, restart: Restart) -> Campaign {
-    let mut campaign = campaign("deeds.c", &[deed], Model::C11, 60);
+/// Executions of `actions.c`.
+fn actions(action: &str, restart: Restart) -> Campaign {
+    let mut campaign = campaign("actions.c", &[action], Model::C11, 60);
     campaign.request.restart = restart;
     campaign.request.keep_outputs = true;
     campaign
@@ -67,56 +67,69 @@ fn assert_same(one: &Results, other: &Results, what: &str) {
 }
 
 #[test]
-fn every_deed_gives_the_same_in_place_and_by_fork() {
-    for (deed, beyond) in DEEDS {
-        let (auto, forked) = (run(&deeds(deed, Restart::Auto)), run(&deeds(deed, Restart::Fork)));
-        assert_same(&auto, &forked, deed);
-        assert_eq!(auto.beyond.as_ref().map(|b| b.deed.as_str()), beyond, "{deed}");
-        assert_eq!(auto.forked, beyond.is_some(), "{deed}");
-        assert_eq!(auto.warnings, [""; 0], "{deed}");
-        let expected: &[FindingKind] = if deed == "becomes_one_that_fails" { &[FindingKind::ExitStatus] } else { &[] };
-        assert_eq!(auto.found.iter().map(|f| f.report.kind).collect::<Vec<_>>(), expected, "{deed}: {:?}", auto.found);
+fn every_action_gives_the_same_in_place_and_by_fork() {
+    for (action, irreversible) in ACTIONS {
+        let (auto, forked) = (run(&actions(action, Restart::Auto)), run(&actions(action, Restart::Fork)));
+        assert_same(&auto, &forked, action);
+        assert_eq!(auto.irreversible.as_ref().map(|b| b.action.as_str()), irreversible, "{action}");
+        assert_eq!(auto.forked, irreversible.is_some(), "{action}");
+        assert_eq!(auto.warnings, [""; 0], "{action}");
+        let expected: &[FindingKind] =
+            if action == "becomes_one_that_fails" { &[FindingKind::ExitStatus] } else { &[] };
+        assert_eq!(
+            auto.found.iter().map(|f| f.report.kind).collect::<Vec<_>>(),
+            expected,
+            "{action}: {:?}",
+            auto.found
+        );
         // What another program printed in its place is not kept.
-        assert!(deed.starts_with("becomes") || auto.outputs.len() >= 2, "{deed}: schedules differ: {:?}", auto.outputs);
+        assert!(
+            action.starts_with("becomes") || auto.outputs.len() >= 2,
+            "{action}: schedules differ: {:?}",
+            auto.outputs
+        );
     }
 }
 
 #[test]
 fn the_change_to_forking_does_not_depend_on_the_workers() {
-    for deed in ["forks", "an_unseen_mask", "an_unseen_setting"] {
-        let one = deeds(deed, Restart::Auto);
+    for action in ["forks", "an_unseen_mask", "an_unseen_setting"] {
+        let one = actions(action, Restart::Auto);
         let (one, three) = (run(&one), run(&Campaign { jobs: 3, ..one.clone() }));
-        assert_same(&one, &three, deed);
-        assert!(one.forked && three.forked, "{deed}");
-        let said = |results: &Results| results.beyond.clone().map(|b| (b.deed, b.stack));
-        assert_eq!(said(&one), said(&three), "{deed}");
+        assert_same(&one, &three, action);
+        assert!(one.forked && three.forked, "{action}");
+        let said = |results: &Results| results.irreversible.clone().map(|b| (b.action, b.stack));
+        assert_eq!(said(&one), said(&three), "{action}");
     }
 }
 
 /// The call that forced it is said with its place; in place the user is told too, and gets what he asked for.
 #[test]
 fn who_insists_on_restarting_in_place_is_warned() {
-    let in_place = run(&deeds("forks", Restart::InPlace));
+    let in_place = run(&actions("forks", Restart::InPlace));
     assert!(!in_place.forked);
     assert_eq!(in_place.executions, 60);
-    let beyond = in_place.beyond.expect("it is said");
-    assert_eq!(beyond.deed, "fork()");
-    assert!(beyond.stack.expect("it was called from somewhere").frames[0].module.ends_with("deeds.c"));
+    let irreversible = in_place.irreversible.expect("it is said");
+    assert_eq!(irreversible.action, "fork()");
+    assert!(irreversible.stack.expect("it was called from somewhere").frames[0].module.ends_with("actions.c"));
 }
 
 #[test]
 fn an_execution_in_place_that_would_be_another_alone_is_noticed() {
-    let auto = run(&deeds("an_unseen_setting", Restart::Auto));
+    let auto = run(&actions("an_unseen_setting", Restart::Auto));
     assert!(auto.forked);
-    assert_eq!(auto.beyond.as_ref().map(|b| b.deed.as_str()), Some("did otherwise when it was restarted in place"));
-    assert_same(&auto, &run(&deeds("an_unseen_setting", Restart::Fork)), "as if it had been so from the beginning");
-    let in_place = run(&deeds("an_unseen_setting", Restart::InPlace));
+    assert_eq!(
+        auto.irreversible.as_ref().map(|b| b.action.as_str()),
+        Some("did otherwise when it was restarted in place")
+    );
+    assert_same(&auto, &run(&actions("an_unseen_setting", Restart::Fork)), "as if it had been so from the beginning");
+    let in_place = run(&actions("an_unseen_setting", Restart::InPlace));
     assert!(in_place.warnings.iter().any(|w| w.contains("not to be trusted")), "{:?}", in_place.warnings);
 }
 
 #[test]
 fn a_program_that_depends_on_chance_is_noticed() {
-    let results = run(&deeds("by_chance", Restart::Auto));
+    let results = run(&actions("by_chance", Restart::Auto));
     assert!(!results.forked, "that would not help");
     assert!(results.warnings.iter().any(|w| w.contains("not the same twice")), "{:?}", results.warnings);
 }

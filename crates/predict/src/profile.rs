@@ -31,7 +31,7 @@ pub struct Item {
     /// Its program point, as cycles name it.
     pub class: u32,
     /// Its program point, as a [`Schedule`](fencepost_trace::Schedule) names it.
-    pub spot: u32,
+    pub site: u32,
     /// What it is.
     pub kind: Kind,
     /// Where; of no meaning for a fence.
@@ -68,7 +68,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of a trace. `name` gives the class and the spot of an event: the program points that cycles and
+    /// The profile of a trace. `name` gives the class and the site of an event: the program points that cycles and
     /// schedules name.
     pub fn new(trace: &Trace, mut name: impl FnMut(&Event) -> (u32, u32)) -> Profile {
         let mut threads: Vec<Vec<Item>> = vec![Vec::new(); trace.threads as usize];
@@ -80,7 +80,7 @@ impl Profile {
                 threads[*t as usize][*i as usize].visible = event.id.0;
             }
             let Some(mut item) = item(event) else { continue };
-            (item.class, item.spot) = name(event);
+            (item.class, item.site) = name(event);
             if let EventKind::Load { from, .. } | EventKind::Rmw { from, .. } = event.kind {
                 item.from = positions.get(&from).copied();
             }
@@ -106,7 +106,7 @@ impl Profile {
         self.threads.iter().enumerate().map(|(t, steps)| {
             let mut hasher = FxHasher::default();
             t.hash(&mut hasher);
-            steps.iter().for_each(|s| (s.spot, s.kind, s.at, s.read, s.written).hash(&mut hasher));
+            steps.iter().for_each(|s| (s.site, s.kind, s.at, s.read, s.written).hash(&mut hasher));
             hasher.finish()
         })
     }
@@ -151,7 +151,7 @@ fn item(event: &Event) -> Option<Item> {
         }
         EventKind::Commit { .. } => return None,
     }
-    Some(Item { class: 0, spot: 0, kind, at, read, written, from: None, time: event.id.0, visible: event.id.0 })
+    Some(Item { class: 0, site: 0, kind, at, read, written, from: None, time: event.id.0, visible: event.id.0 })
 }
 
 /// What is ordered by the creation and the end of threads, whatever the schedule; or, for Orion, by all

@@ -6,7 +6,7 @@ use fencepost_trace::{Hidden, Location, Size, Value};
 fn item(class: u32, kind: Kind, at: Location) -> Item {
     Item {
         class,
-        spot: class,
+        site: class,
         kind,
         at,
         read: Value::ZERO,

@@ -16,7 +16,7 @@ pub enum Order {
     Graph,
 }
 
-/// Beyond this many events a graph is shown in the order of its trace: the search is quadratic.
+/// With more events than this a graph is shown in the order of its trace: the search is quadratic.
 const MOST_SORTED: usize = 2_000;
 
 /// When each event of a trace happens, as far as the reader is concerned.

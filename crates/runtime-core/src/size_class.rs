@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn no_block_is_a_quarter_too_large() {
-        // Beyond the small ones, where 16 bytes are the least.
+        // Above the small ones, where 16 bytes are the least.
         for size in 1025..1 << 20 {
             assert!(class_of(size).1 * 4 < size * 5 + 4, "{size}");
         }

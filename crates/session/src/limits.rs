@@ -3,7 +3,7 @@
 use fencepost_trace::Limits;
 use std::time::{Duration, Instant};
 
-/// Where one execution of a litmus test ends if nobody says: far beyond anything such a test does, but soon enough that
+/// Where one execution of a litmus test ends if nobody says: far more than anything such a test does, but soon enough that
 /// one that never ends is no wait.
 pub const LITMUS_LIMITS: Limits = Limits { max_steps: 2_000 };
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which executions a campaign consists of: the one description of that, for every kind.
 ///
-/// Where executions do not depend on one another beyond what a [`Coverage`] has seen,
+/// Where executions do not depend on one another but through what a [`Coverage`] has seen,
 /// [`strategy`](Self::strategy) gives that of each: an execution is a function of the program and its plan, whether it
 /// is sampled, repeated or a trial of a hunt. The others are searches that find their executions one by one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

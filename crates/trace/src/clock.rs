@@ -2,7 +2,7 @@
 
 use crate::ThreadId;
 
-/// How far into each thread's events something has seen. Threads beyond the end stand at 0.
+/// How far into each thread's events something has seen. Threads past the end stand at 0.
 ///
 /// ```
 /// use fencepost_trace::{ThreadId, VectorClock};

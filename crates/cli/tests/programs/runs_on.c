@@ -1,4 +1,4 @@
-// Goes on for ever, and does something new in every round: no loop that waits, but no end either.
+// Goes on forever, and does something new in every round: no loop that waits, but no end either.
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -245,7 +245,7 @@ impl<T: Threads> Explorer<T> {
         let mut graph = Graph::new();
         let last = alternative.node();
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
-        // A read at the cut may have been revisited from beyond it only if it was kept, and it was not.
+        // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
         Some(Task { graph, todo: Some(alternative), cells: self.cells.clone() })
     }
 

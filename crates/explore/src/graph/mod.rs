@@ -67,7 +67,7 @@
 //! *None twice.* Which access comes next depends on the graph alone, by 1 and 4 as without guards. So a graph with
 //! its order of addition tells the step that made it: a revisit by its read and write, giving way by its wait and the
 //! write that it names. Rule 3 keeps the one way out that was left: without it, two accesses that take a lock could
-//! displace each other for ever.
+//! displace each other forever.
 //!
 //! Both are also measured: random programs over all synchronisation, every choice of the machines against this
 //! exploration, and no graph met twice (`crates/difftest`, `tests/blocking.rs`).

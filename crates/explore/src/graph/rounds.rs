@@ -60,7 +60,7 @@ fn is_read_by_others(graph: &Graph, thread: ThreadId, write: Node) -> bool {
 pub(super) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_round: impl Fn(Node) -> bool) -> bool {
     let reads = graph.thread(thread)[round..].iter().filter(|node| graph.node(**node).flags.has(Flags::READ));
     reads.into_iter().all(|read| {
-        // What failed for no reason does not do so for ever.
+        // What failed for no reason does not do so forever.
         let lasting = graph.node(*read).variant == 0;
         let later = &graph.writes(graph.node(*read).place)[graph.position_of(*read) as usize + 1..];
         lasting && later.iter().all(|write| is_in_a_round(*write))

@@ -273,7 +273,7 @@ impl<T: Threads> Walk<T> {
             }
             stuck.push(thread);
         }
-        // Who waits when the process ends does not wait for ever.
+        // Who waits when the process ends does not wait forever.
         if stuck.is_empty() || !self.ends.is_empty() {
             return Ending::Complete;
         }

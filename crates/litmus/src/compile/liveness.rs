@@ -7,7 +7,7 @@
 
 use crate::code::{Code, Home, Insn, Role, Slot};
 
-/// The analysis is quadratic in a thread's length. Beyond this many bits every slot counts as live, which is
+/// The analysis is quadratic in a thread's length. With more bits than this every slot counts as live, which is
 /// safe: loops are recognised a round later.
 const MOST_BITS: usize = 1 << 23;
 

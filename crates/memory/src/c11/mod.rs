@@ -296,7 +296,7 @@ impl C11 {
     /// What every event of `thread` from now on knows.
     fn add_certain(&self, thread: ThreadId, clock: &mut VectorClock) {
         let mut next = Some(thread);
-        // Threads may wait for each other in a circle.
+        // Threads may wait for each other in a cycle.
         for _ in 0..self.used_threads {
             let Some(thread) = next.take().map(|t| &self.threads[t.index()]) else { break };
             clock.join(&thread.now.clock);

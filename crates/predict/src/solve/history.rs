@@ -177,7 +177,7 @@ impl<'a> Histories<'a> {
 fn digests(steps: &[Item]) -> Vec<u64> {
     let mut hasher = FxHasher::default();
     let each = steps.iter().map(|item| {
-        (item.spot, item.kind, item.at, item.read, item.written).hash(&mut hasher);
+        (item.site, item.kind, item.at, item.read, item.written).hash(&mut hasher);
         hasher.finish()
     });
     each.collect()

@@ -363,7 +363,7 @@ impl<'a> Question<'a> {
         let mut done = vec![false; n];
         let mut schedule = Schedule { expected: vec![Vec::new(); lanes.len()], steps: Vec::new() };
         for (item, thread, _) in &self.steps {
-            schedule.expected[*thread as usize].push(item.spot);
+            schedule.expected[*thread as usize].push(item.site);
         }
         // What each location holds, as a list of what was written to it.
         let mut written: FxHashMap<Location, Vec<usize>> = FxHashMap::default();

@@ -311,8 +311,8 @@ fn ending(shown: &Execution<'_>, style: TextStyle) -> String {
         Outcome::Failed { thread, failure } => {
             format!("{} fails: {}", shown.describe.thread(*thread), fencepost_trace::FindingKind::from(*failure))
         }
-        Outcome::Deadlock { blocked } => format!("deadlock: for ever waiting: {}", names(blocked)),
-        Outcome::Livelock { spinning } => format!("livelock: for ever in a loop: {}", names(spinning)),
+        Outcome::Deadlock { blocked } => format!("deadlock: forever waiting: {}", names(blocked)),
+        Outcome::Livelock { spinning } => format!("livelock: forever in a loop: {}", names(spinning)),
         Outcome::StepLimit => "cut off by the limit of steps".to_owned(),
         Outcome::Redundant => "cut off: goes on as another execution does".to_owned(),
     };

@@ -125,7 +125,7 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
     // Of an exploration most of these are no loss: they go on as others do.
     if report.blocked > 0 && report.command == Command::Test {
         text +=
-            "  blocked: cut off before the end, or for ever in a loop; --max-steps and --timeout let them go further\n";
+            "  blocked: cut off before the end, or forever in a loop; --max-steps and --timeout let them go further\n";
     }
     text + &news
 }

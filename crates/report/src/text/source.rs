@@ -13,31 +13,31 @@ use std::ops::Range;
 const AROUND: u32 = 2;
 
 /// A place with what happened there.
-struct Spot<'a> {
+struct Site<'a> {
     label: &'a Label,
     caption: String,
 }
 
 /// Where a finding happened: source lines where they are known, otherwise names and numbers.
 pub(super) fn places(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
-    let mut spots: Vec<Spot<'_>> = Vec::new();
+    let mut sites: Vec<Site<'_>> = Vec::new();
     for (i, label) in finding.labels.iter().enumerate() {
         let caption = caption(finding, i, label, describe);
-        match spots.iter_mut().find(|spot| *spot.label == label.label) {
-            Some(spot) => spot.caption += &format!("; {caption}"),
-            None => spots.push(Spot { label: &label.label, caption }),
+        match sites.iter_mut().find(|site| *site.label == label.label) {
+            Some(site) => site.caption += &format!("; {caption}"),
+            None => sites.push(Site { label: &label.label, caption }),
         }
     }
     let mut files: Vec<&str> = Vec::new();
-    for spot in &spots {
-        if !files.contains(&&spot.label.file[..]) {
-            files.push(&spot.label.file);
+    for site in &sites {
+        if !files.contains(&&site.label.file[..]) {
+            files.push(&site.label.file);
         }
     }
     let (mut text, mut unknown) = (String::new(), Vec::new());
     for file in files {
-        let here: Vec<&Spot<'_>> = spots.iter().filter(|spot| spot.label.file == file).collect();
-        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &spots[0], style)) {
+        let here: Vec<&Site<'_>> = sites.iter().filter(|site| site.label.file == file).collect();
+        match describe.source(here[0].label).and_then(|source| excerpt(&source, &here, &sites[0], style)) {
             Some(excerpt) => text += &excerpt,
             None => unknown.extend(here),
         }
@@ -46,20 +46,20 @@ pub(super) fn places(finding: &Finding, describe: &dyn Describe, style: TextStyl
 }
 
 /// Places without a source.
-fn bare(spots: &[&Spot<'_>]) -> String {
-    let functions = spots.iter().map(|spot| width(&spot.label.function)).max().unwrap_or(0);
-    let line = |spot: &&Spot<'_>| {
-        let text = format!("{:functions$}  {}", clean(&spot.label.function), place(spot.label));
+fn bare(sites: &[&Site<'_>]) -> String {
+    let functions = sites.iter().map(|site| width(&site.label.function)).max().unwrap_or(0);
+    let line = |site: &&Site<'_>| {
+        let text = format!("{:functions$}  {}", clean(&site.label.function), place(site.label));
         let text = text.trim();
-        format!("    {text}{}{}\n", if text.is_empty() { "" } else { ": " }, clean(&spot.caption))
+        format!("    {text}{}{}\n", if text.is_empty() { "" } else { ": " }, clean(&site.caption))
     };
-    spots.iter().map(line).collect()
+    sites.iter().map(line).collect()
 }
 
-fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, style: TextStyle) -> Option<String> {
+fn excerpt(source: &str, here: &[&Site<'_>], first: &Site<'_>, style: TextStyle) -> Option<String> {
     let lines: Vec<&str> = source.lines().collect();
     let (least, most) =
-        here.iter().fold((u32::MAX, 0), |(a, b), spot| (a.min(spot.label.line), b.max(spot.label.line)));
+        here.iter().fold((u32::MAX, 0), |(a, b), site| (a.min(site.label.line), b.max(site.label.line)));
     if least == 0 || most as usize > lines.len() {
         return None;
     }
@@ -71,15 +71,15 @@ fn excerpt(source: &str, here: &[&Spot<'_>], first: &Spot<'_>, style: TextStyle)
     let offset = |line: u32| -> usize { shown[..(line - start) as usize].iter().map(|line| line.len() + 1).sum() };
     let mut snippet =
         Snippet::source(shown.join("\n")).line_start(start as usize).path(clean(&here[0].label.file).into_owned());
-    for spot in here {
-        let line = &shown[(spot.label.line - start) as usize];
-        let within = token(line, spot.label.column);
-        let from = offset(spot.label.line);
-        let kind = if std::ptr::eq(*spot, first) { AnnotationKind::Primary } else { AnnotationKind::Context };
+    for site in here {
+        let line = &shown[(site.label.line - start) as usize];
+        let within = token(line, site.label.column);
+        let from = offset(site.label.line);
+        let kind = if std::ptr::eq(*site, first) { AnnotationKind::Primary } else { AnnotationKind::Context };
         // A litmus thread is its function, and its caption has its name.
-        let named = spot.caption.split_whitespace().any(|word| word == spot.label.function);
-        let function = if named { String::new() } else { format!(", in {}", spot.label.function) };
-        let caption = format!("{}{function}", spot.caption);
+        let named = site.caption.split_whitespace().any(|word| word == site.label.function);
+        let function = if named { String::new() } else { format!(", in {}", site.label.function) };
+        let caption = format!("{}{function}", site.caption);
         let annotation = kind.span(from + within.start..from + within.end).label(clean(&caption).into_owned());
         snippet = snippet.annotation(annotation);
     }

@@ -1,7 +1,7 @@
 //! What surrounds a finding: full stacks, where threads were created, where memory was allocated and freed.
 //!
 //! None of it is kept while executions are run by the thousand. An execution in which something was found is run
-//! again, with the accesses that take part as spots to watch, and that one time all of it is collected.
+//! again, with the accesses that take part as sites to watch, and that one time all of it is collected.
 
 use crate::detect::shadow::Earlier;
 use crate::platform::global::{self, Global};
@@ -9,7 +9,7 @@ use crate::platform::modules;
 use crate::results::stack;
 use crate::threads::calls::{self, Call};
 use crate::threads::fibers;
-use fencepost_mailbox::{Activation, Created, Details, Memory, Place, Request, Spot, Stack};
+use fencepost_mailbox::{AccessSite, Activation, Created, Details, Memory, Place, Request, Stack};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use std::collections::BTreeMap;
@@ -62,8 +62,8 @@ impl Active {
 
 #[derive(Default)]
 struct State {
-    spots: Vec<Spot>,
-    /// The stacks of the spots that were reached.
+    sites: Vec<AccessSite>,
+    /// The stacks of the sites that were reached.
     reached: Vec<Option<Vec<usize>>>,
     created: BTreeMap<u32, Point>,
     blocks: BTreeMap<usize, Block>,
@@ -81,14 +81,14 @@ static STATE: Global<Option<State>> = Global::new(None);
 
 /// What the host wants.
 pub fn initialise(request: &Request) {
-    *STATE.get() = request.details.as_ref().map(|spots| State { spots: spots.clone(), ..State::default() });
+    *STATE.get() = request.details.as_ref().map(|sites| State { sites: sites.clone(), ..State::default() });
 }
 
 /// A new execution. Are details wanted?
 pub fn begin() -> bool {
     let state = STATE.get();
     if let Some(state) = state {
-        state.reached = vec![None; state.spots.len()];
+        state.reached = vec![None; state.sites.len()];
         state.created.clear();
         state.blocks.clear();
         state.active.clear();
@@ -107,10 +107,10 @@ pub fn are_wanted() -> bool {
 /// The running thread is about to make this access.
 pub fn reached(address: usize, size: usize, by: Earlier) {
     let Some(state) = STATE.get() else { return };
-    for (spot, reached) in state.spots.iter().zip(&mut state.reached) {
-        // The spot names some byte of the eight that the detector looked at together.
-        let here = (address & !7..address + size).contains(&(spot.address as usize & !7));
-        if here && spot.thread == by.thread && spot.time == by.time && spot.pc == by.pc as u64 {
+    for (site, reached) in state.sites.iter().zip(&mut state.reached) {
+        // The site names some byte of the eight that the detector looked at together.
+        let here = (address & !7..address + size).contains(&(site.address as usize & !7));
+        if here && site.thread == by.thread && site.time == by.time && site.pc == by.pc as u64 {
             let me = fibers::me();
             let pc = std::mem::replace(&mut me.pc, by.pc);
             *reached = Some(fibers::stack_of(ThreadId(by.thread)));
@@ -122,8 +122,9 @@ pub fn reached(address: usize, size: usize, by: Earlier) {
 /// The full stack of an access, if it was watched.
 pub fn calls_of(access: Earlier) -> Option<Vec<usize>> {
     let state = STATE.get().as_ref()?;
-    let is = |spot: &Spot| spot.thread == access.thread && spot.time == access.time && spot.pc == access.pc as u64;
-    let found = state.spots.iter().zip(&state.reached).find(|(spot, reached)| is(spot) && reached.is_some());
+    let is =
+        |site: &AccessSite| site.thread == access.thread && site.time == access.time && site.pc == access.pc as u64;
+    let found = state.sites.iter().zip(&state.reached).find(|(site, reached)| is(site) && reached.is_some());
     found.and_then(|(_, reached)| reached.clone())
 }
 

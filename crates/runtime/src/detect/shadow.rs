@@ -55,7 +55,7 @@ struct Large {
 /// Blocks up to this size are marked at once when they are allocated.
 const SMALL: usize = 4096;
 
-/// Threads beyond the first [`SEATS`], and the seats that they share.
+/// Threads after the first [`SEATS`], and the seats that they share.
 #[derive(Default)]
 struct Seats {
     /// Of each of those threads: its seat, and the time of the seat before it came.

@@ -35,7 +35,7 @@ struct Campaign {
 static CAMPAIGN: Global<Option<Campaign>> = Global::new(None);
 
 /// How many threads are made ahead of time.
-const LENDERS: usize = 8;
+const DONORS: usize = 8;
 const STACK: usize = 1 << 20;
 
 /// The child that runs an execution; 0 if there is none.
@@ -174,7 +174,7 @@ fn prepare(request: &Request) {
     ending::catch_signals();
     // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any
     // case, because libc and libstdc++ do otherwise as long as there are no threads.
-    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { LENDERS });
+    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS });
 }
 
 /// The main thread of an execution.

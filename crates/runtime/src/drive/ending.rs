@@ -27,9 +27,9 @@ pub enum Verdict {
         address: usize,
         pc: usize,
     },
-    /// These threads wait for ever.
+    /// These threads wait forever.
     Deadlock(Vec<ThreadId>),
-    /// These threads go around loops for ever.
+    /// These threads go around loops forever.
     Livelock(Vec<ThreadId>),
     StepLimit,
     Timeout,

@@ -27,15 +27,15 @@ fn hunting() -> &'static mut Hunting {
 
 /// Reads what is asked for.
 pub fn prepare(trials: &Trials, hunt: &Hunt) {
-    let labels: Vec<u32> = hunt.spots.iter().map(modules::label_at).collect();
+    let labels: Vec<u32> = hunt.sites.iter().map(modules::label_at).collect();
     let mut points = FxHashMap::default();
     for (number, point) in hunt.points.iter().enumerate() {
-        for spot in &point.spots {
-            points.insert((labels[*spot as usize], point.reads, point.writes), number as u32);
+        for site in &point.sites {
+            points.insert((labels[*site as usize], point.reads, point.writes), number as u32);
         }
     }
     let relabelled =
-        |task: &Task| Task { strategy: task.strategy.clone().relabelled(|spot| labels[spot as usize]), ..task.clone() };
+        |task: &Task| Task { strategy: task.strategy.clone().relabelled(|site| labels[site as usize]), ..task.clone() };
     let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
     let known = (usize::MAX, [false; 2]);
     *HUNTING.get() = Some(Hunting { trials, points, outputs: hunt.outputs.clone(), known });

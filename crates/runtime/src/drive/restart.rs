@@ -1,8 +1,8 @@
 //! Putting the program back in place, and where that ends.
 //!
 //! Memory is put back by [`snapshot`](crate::memory::snapshot), and what the hooks know to undo by [`hooks`](crate::hooks).
-//! Some deeds cannot be undone: a child process, a lowered limit, another program in the place of this one. Their
-//! hooks come here *before* the deed. If the host left the choice to this worker, it stops at once: the execution
+//! Some actions cannot be undone: a child process, a lowered limit, another program in the place of this one. Their
+//! hooks come here *before* the action. If the host left the choice to this worker, it stops at once: the execution
 //! does not count, and the host goes on with it in a process that forks for each execution.
 //!
 //! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
@@ -15,7 +15,7 @@ use crate::platform::global::{self, Global};
 use crate::platform::{arena, modules, sys};
 use crate::results;
 use crate::threads::fibers;
-use fencepost_mailbox::{Beyond, Record, Request, Restart, Stack, state};
+use fencepost_mailbox::{Irreversible, Record, Request, Restart, Stack, state};
 use fencepost_trace::Action;
 
 struct State {
@@ -57,21 +57,21 @@ pub fn writes_to_file() {
     }
 }
 
-/// The running thread is about to do what cannot be undone: `deed`, from where the program called.
-pub fn beyond(deed: &str) {
+/// The running thread is about to do what cannot be undone: `action`, from where the program called.
+pub fn irreversible(action: &str) {
     let state = STATE.get();
     if state.restart == Restart::Fork {
         return;
     }
     if explore::is_on() {
-        return explore::unsupported(&format!("the program called {deed}, which a restart in place does not undo"));
+        return explore::unsupported(&format!("the program called {action}, which a restart in place does not undo"));
     }
     if !std::mem::replace(&mut state.told, true) {
         fibers::me().pc = global::caller();
         let me = fibers::current();
         let frames = fibers::stack_of(me).into_iter().filter(|pc| *pc != 0 && !modules::is_own(*pc));
         let stack = Stack { thread: me.0, access: Action::Call, frames: frames.map(modules::frame).collect() };
-        tell(deed, Some(stack));
+        tell(action, Some(stack));
     }
     if state.restart == Restart::Auto {
         results::set_state(state::MOVED);
@@ -79,9 +79,9 @@ pub fn beyond(deed: &str) {
     }
 }
 
-fn tell(deed: &str, stack: Option<Stack>) {
+fn tell(action: &str, stack: Option<Stack>) {
     let execution = STATE.get().execution;
-    results::log(&Record::Beyond(Beyond { execution, deed: deed.to_owned(), stack }));
+    results::log(&Record::Irreversible(Irreversible { execution, action: action.to_owned(), stack }));
 }
 
 /// An execution has ended, and the program is back at its beginning.
@@ -103,7 +103,7 @@ pub fn audit() {
         tell(&difference, None);
     }
     if state.restart == Restart::Auto && !explore::is_on() {
-        results::set_state(state::SPOILT);
+        results::set_state(state::TAINTED);
         sys::exit(0)
     }
 }

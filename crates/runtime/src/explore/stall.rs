@@ -3,7 +3,7 @@
 //! It goes on for some more steps under a schedule that is as fair as can be: buffers are drained first, threads take
 //! turns, loads read the newest store. If then every thread that can go on stands where it stood before, with the
 //! same registers and the same stack, and nobody has written anything in between, what they read cannot change any
-//! more: they go around for ever, and that is a livelock. Otherwise the execution was only long, as far as anybody
+//! more: they go around forever, and that is a livelock. Otherwise the execution was only long, as far as anybody
 //! can tell: if the limit is reached it counts as cut off, otherwise it goes on like that. (It does not go back to
 //! its own schedule: a replay follows the answers up to here, and from here on finds them by itself.)
 //!
@@ -87,7 +87,7 @@ pub fn strategy() -> &'static mut Fair {
     &mut state().fair
 }
 
-/// The threads that go around for ever.
+/// The threads that go around forever.
 pub fn spinning() -> Vec<ThreadId> {
     let looping = &state().fair.looping;
     (0..looping.len() as u32).map(ThreadId).filter(|t| looping[t.index()]).collect()
@@ -130,7 +130,7 @@ impl State {
 }
 
 impl Strategy for Fair {
-    /// `None` if all go around for ever.
+    /// `None` if all go around forever.
     fn actor(&mut self, actors: &[Actor], _: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         if let Some(buffer) = actors.iter().position(|actor| matches!(actor, Actor::Buffer(_))) {
             return Some(buffer);
@@ -148,7 +148,7 @@ impl Strategy for Fair {
         Some(next)
     }
 
-    /// Where all go around for ever unless some time comes, it comes.
+    /// Where all go around forever unless some time comes, it comes.
     fn actor_or_time(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         let goes_around = |actor: &Actor| match actor {
             Actor::Thread(thread) => self.looping.get(thread.index()).copied().unwrap_or(false),

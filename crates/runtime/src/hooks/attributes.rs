@@ -1,6 +1,6 @@
 //! What libc does to a kernel thread of its own number: names, processors, priorities, signals.
 //!
-//! The kernel threads that it would reach only lend their storage, and in a child process they are not there at all.
+//! The kernel threads that it would reach only donate their storage, and in a child process they are not there at all.
 //! So names are kept here, processors and priorities are accepted and mean nothing, and a signal waits until the
 //! thread runs.
 

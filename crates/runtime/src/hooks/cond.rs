@@ -27,9 +27,9 @@ fn word<'a>(condition: usize) -> &'a mut u32 {
 }
 
 /// The running thread is about to do this with it.
-pub fn used(condition: usize, deed: &'static str) {
+pub fn used(condition: usize, action: &'static str) {
     if *word(condition) & DESTROYED != 0 {
-        objects::is_gone(Object::ConditionVariable, condition, deed);
+        objects::is_gone(Object::ConditionVariable, condition, action);
     }
     objects::used(Object::ConditionVariable, condition);
 }
@@ -50,7 +50,7 @@ hook! { fn pthread_cond_destroy(condition: usize) -> c_int {
 } }
 
 /// Ends the life of a condition variable. Threads that were woken may still be on their way out; those that wait
-/// would do so for ever.
+/// would do so forever.
 pub fn destroy(condition: usize) {
     if *word(condition) & DESTROYED != 0 {
         return objects::is_gone(Object::ConditionVariable, condition, "destroy");

@@ -54,7 +54,7 @@ pub fn hold(
     context::initialise();
     let held = HELD.get();
     // The first threads of an execution are these, in this order: so it is known whose storage they will have.
-    let name = fibers::all().name_of_lender(held.len())?;
+    let name = fibers::all().name_of_donor(held.len())?;
     let (detached, pc) = (is_detached(attributes), global::caller());
     held.push(Held { name, start, argument: argument as usize, detached, pc, released: None });
     // SAFETY: the program's variable for the result.

@@ -2,7 +2,7 @@
 
 use super::semaphore::fail;
 use super::{at_work, descriptors, hook, watch};
-use crate::drive::restart::{self, beyond};
+use crate::drive::restart::{self, irreversible};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -148,7 +148,9 @@ fn touches(file: c_int, call: &str) {
     let state = STATE.get();
     match file {
         0..3 => state.standard = true,
-        _ if (3..state.first).contains(&file) => beyond(&format!("{call} for a file that was opened before main()")),
+        _ if (3..state.first).contains(&file) => {
+            irreversible(&format!("{call} for a file that was opened before main()"))
+        }
         _ => {}
     }
 }

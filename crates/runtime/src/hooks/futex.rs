@@ -207,8 +207,8 @@ hook! { fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: us
             ending::end_process(Verdict::Exit(a as c_int))
         }
         _ => {
-            if crate::hooks::beyond::leaves_something(number) {
-                at_work(|| crate::drive::restart::beyond(&format!("syscall({number})")));
+            if crate::hooks::irreversible::leaves_something(number) {
+                at_work(|| crate::drive::restart::irreversible(&format!("syscall({number})")));
             }
             real!(syscall(number, a, b, c, d, e, f): fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long)
         }

@@ -3,7 +3,7 @@
 
 use super::{at_work, hook, watch};
 use crate::drive::ending;
-use crate::drive::restart::beyond;
+use crate::drive::restart::irreversible;
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -139,7 +139,7 @@ fn protect(address: usize, length: usize, protection: c_int) {
 watch! { fn mprotect(address: usize, length: usize, protection: c_int) {
     protect(address, length, protection);
     if !is_mapped(address, length) {
-        beyond("mprotect()");
+        irreversible("mprotect()");
     }
 } }
 
@@ -148,7 +148,7 @@ hook! { fn mremap(old: usize, old_length: usize, length: usize, flags: c_int, to
         at_work(|| {
             crate::drive::control::forget(old, old_length);
             if !is_mapped(old, old_length) || flags & libc::MREMAP_FIXED != 0 {
-                beyond("mremap()");
+                irreversible("mremap()");
             }
         });
     }
@@ -187,7 +187,7 @@ fn map(
     offset: off_t,
 ) -> *mut c_void {
     if active() && flags & libc::MAP_FIXED != 0 && !is_mapped(address as usize, length) {
-        at_work(|| beyond("mmap() at a fixed address"));
+        at_work(|| irreversible("mmap() at a fixed address"));
     }
     let at = real!(mmap(address, length, protection, flags, file, offset):
         fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void);
@@ -213,7 +213,7 @@ hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
         at_work(|| {
             crate::drive::control::forget(address as usize, length);
             if !is_mapped(address as usize, length) {
-                beyond("munmap() of memory that was there before main()");
+                irreversible("munmap() of memory that was there before main()");
             }
             take_away(address as usize, length);
         });

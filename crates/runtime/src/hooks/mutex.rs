@@ -72,13 +72,13 @@ impl Mutex {
     }
 
     /// The running thread is about to do this with it.
-    pub fn used(&self, deed: &'static str) {
+    pub fn used(&self, action: &'static str) {
         if self.kind == DESTROYED {
-            objects::is_gone(Object::Mutex, self.address(), deed);
+            objects::is_gone(Object::Mutex, self.address(), action);
         }
         // The unlock that follows is a use, too, and what is ordered after that is ordered after both. An exploration
         // names every pair.
-        if deed != "lock" || global::kind() != mode::LANGUAGE {
+        if action != "lock" || global::kind() != mode::LANGUAGE {
             objects::used(Object::Mutex, self.address());
         }
     }
@@ -280,9 +280,9 @@ fn spin_word<'a>(lock: usize) -> &'a mut i32 {
 }
 
 /// The running thread is about to do this with a spin lock.
-fn use_spin(lock: usize, deed: &'static str) {
+fn use_spin(lock: usize, action: &'static str) {
     if *spin_word(lock) == NO_SPIN_LOCK {
-        objects::is_gone(Object::SpinLock, lock, deed);
+        objects::is_gone(Object::SpinLock, lock, action);
     }
     objects::used(Object::SpinLock, lock);
 }

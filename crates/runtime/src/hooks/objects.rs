@@ -59,29 +59,29 @@ fn access(at: usize, write: bool, what: What) {
 
 /// The running thread does to an object, in these words, what must not be done to one that was destroyed.
 #[cold]
-pub fn is_gone(object: Object, at: usize, deed: &'static str) {
+pub fn is_gone(object: Object, at: usize, action: &'static str) {
     let last = DESTROYED.get().iter().rev().find(|(place, ..)| *place == at);
     let other = last.map(|(_, thread, pc)| (thread.0, "destroy", *pc));
     if results::is_first(at) {
-        wrong(object, at, deed, "that was destroyed", other);
+        wrong(object, at, action, "that was destroyed", other);
     }
 }
 
 /// The running thread does this to an object in a state in which it must not.
 #[cold]
-pub fn wrong(object: Object, at: usize, deed: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {
-    results::misuse(format!("{deed} of a {} {state}", object.name()), deed, at, other);
+pub fn wrong(object: Object, at: usize, action: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {
+    results::misuse(format!("{action} of a {} {state}", object.name()), action, at, other);
 }
 
 /// The running thread does this to an object that `holder` holds.
 #[cold]
-pub fn is_held(object: Object, at: usize, deed: &'static str, holder: (ThreadId, usize)) {
+pub fn is_held(object: Object, at: usize, action: &'static str, holder: (ThreadId, usize)) {
     let (thread, pc) = holder;
     let state = match thread == fibers::current() {
         true => "that the thread itself holds".to_owned(),
         false => format!("that thread {thread} holds", thread = thread.0),
     };
-    wrong(object, at, deed, &state, Some((thread.0, "lock", pc)));
+    wrong(object, at, action, &state, Some((thread.0, "lock", pc)));
 }
 
 // What threads hold is kept with each thread: the places of the locks, in the order in which they were taken.

@@ -169,7 +169,7 @@ pub fn raise_here(signal: c_int) -> c_int {
         global::set_inside(true);
         ending::finish(Verdict::Crash { signal, address: 0, pc: global::caller() })
     }
-    // libc would send it to the kernel thread that lends this one's storage.
+    // libc would send it to the kernel thread that donates this one's storage.
     sys::raise(signal);
     0
 }
@@ -204,7 +204,7 @@ hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_
 /// A child of the program's own.
 fn make_child(call: &str) -> pid_t {
     let child = at_work(|| {
-        restart::beyond(call);
+        restart::irreversible(call);
         // What waits in a store buffer is the running thread's, and the child has only that one.
         if global::kind() == mode::HARDWARE {
             view::drain();

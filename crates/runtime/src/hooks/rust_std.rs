@@ -10,7 +10,7 @@
 //!   word, so that nobody has to be woken.
 //! - `Condvar` is as in the library: a counter, and a futex.
 //! - `RwLock` has the library's bits for those who wait, because its preference for writers can be seen: a thread
-//!   that reads twice waits for ever if a writer came between. Whoever would sleep on a word waits until that has
+//!   that reads twice waits forever if a writer came between. Whoever would sleep on a word waits until that has
 //!   changed.
 //! - `Once` is a compare-exchange that waits while somebody runs the function, which the library itself then calls.
 //! - `park` takes the thread's token once it is there. Where that is, the library's own function shows: it is called

@@ -31,9 +31,9 @@ fn has_real_readers(lock: usize) -> bool {
 }
 
 /// The running thread is about to do this with it.
-fn used(lock: usize, deed: &'static str) {
+fn used(lock: usize, action: &'static str) {
     if *writer(lock) == DESTROYED {
-        objects::is_gone(Object::ReaderWriterLock, lock, deed);
+        objects::is_gone(Object::ReaderWriterLock, lock, action);
         *writer(lock) = 0;
     }
     objects::used(Object::ReaderWriterLock, lock);

@@ -26,7 +26,7 @@ const ARENAS: usize = 256;
 const SYSTEM: usize = ARENAS - 1;
 const BIG_BASE: usize = BASE + ARENA * ARENAS;
 
-/// Threads beyond those have smaller arenas, which lie elsewhere. An arena that is full goes on among the large blocks.
+/// Threads after those have smaller arenas, which lie elsewhere. An arena that is full goes on among the large blocks.
 pub const FURTHER_BASE: usize = 0x6058_0000_0000;
 pub const FURTHER_LENGTH: usize = FURTHER_ARENA * FURTHER;
 const FURTHER_ARENA: usize = 1 << 24;

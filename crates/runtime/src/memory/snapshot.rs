@@ -2,7 +2,7 @@
 //!
 //! Every private writable mapping is copied once: data of the program and its libraries, the main thread's storage,
 //! the beginning of its heap. After an execution, pages that differ are copied back. Left alone are stacks (a frame
-//! is written before it is read), the runtime's own memory, and what lenders lend, which they renew themselves.
+//! is written before it is read), the runtime's own memory, and what donors donate, which they renew themselves.
 
 use crate::detect::shadow;
 use crate::memory::heap;

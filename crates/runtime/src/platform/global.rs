@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 /// A cell that any hook may reach. See the module's documentation.
 pub struct Global<T>(UnsafeCell<T>);
 
-// SAFETY: one kernel thread at a time uses the runtime's state; kernel threads that lend their stacks are parked.
+// SAFETY: one kernel thread at a time uses the runtime's state; kernel threads that donate their stacks are parked.
 unsafe impl<T> Sync for Global<T> {}
 
 impl<T> Global<T> {

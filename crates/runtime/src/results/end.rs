@@ -75,7 +75,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 shared: explore::shared_memory(),
                 stdout,
                 stderr,
-                spots: f.spots,
+                sites: f.sites,
                 details: f.details,
             })));
         }
@@ -176,8 +176,8 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
         Verdict::Livelock(spinning) => {
             let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
             let message = match spinning.len() {
-                1 => "a thread goes around a loop for ever: nobody is left to end it",
-                _ => "threads go around loops for ever: nobody is left to end them",
+                1 => "a thread goes around a loop forever: nobody is left to end it",
+                _ => "threads go around loops forever: nobody is left to end them",
             };
             (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
         }
@@ -191,7 +191,7 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
     };
     let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
     let details = details::about(0, &threads);
-    Some(Found { fingerprint, kind, message: message.into(), stacks, spots: Vec::new(), details, after: None })
+    Some(Found { fingerprint, kind, message: message.into(), stacks, sites: Vec::new(), details, after: None })
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -248,7 +248,7 @@ pub fn died(status: i32, request: &Request) -> bool {
             shared: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
-            spots: Vec::new(),
+            sites: Vec::new(),
             details: None,
         })));
     }

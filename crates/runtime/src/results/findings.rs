@@ -6,7 +6,7 @@ use crate::detect::shadow::{self, Earlier, Kind, What};
 use crate::drive::{control, debugger, spec};
 use crate::platform::{global, modules};
 use crate::threads::fibers;
-use fencepost_mailbox::{Details, Frame, Message, Place, Spot, Stack};
+use fencepost_mailbox::{AccessSite, Details, Frame, Message, Place, Stack};
 use fencepost_trace::FindingKind;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub(super) kind: FindingKind,
     pub(super) message: Message,
     pub(super) stacks: Vec<Stack>,
-    pub(super) spots: Vec<Spot>,
+    pub(super) sites: Vec<AccessSite>,
     pub(super) details: Option<Details>,
     pub(super) after: Option<u32>,
 }
@@ -38,7 +38,7 @@ pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
 
 fn word(kind: Kind) -> &'static str {
     match (kind.atomic, kind.write) {
-        _ if kind.what != What::Access => deed(kind.what),
+        _ if kind.what != What::Access => action(kind.what),
         (false, false) => "read",
         (false, true) => "write",
         (true, false) => "atomic read",
@@ -46,7 +46,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn deed(what: What) -> &'static str {
+fn action(what: What) -> &'static str {
     match what {
         What::Access => "access",
         What::Free => "free",
@@ -95,11 +95,11 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         return;
     }
     let fingerprint = hash((finding, &places));
-    let spot = |thread, time, pc: usize| Spot { address: address as u64, thread, time, pc: pc as u64 };
-    let spots = vec![spot(me.0, shadow::time(kind), pc), spot(earlier.thread, earlier.time, earlier.pc)];
+    let site = |thread, time, pc: usize| AccessSite { address: address as u64, thread, time, pc: pc as u64 };
+    let sites = vec![site(me.0, shadow::time(kind), pc), site(earlier.thread, earlier.time, earlier.pc)];
     let details = details::about(address, &[me.0, earlier.thread]);
     let after = control::event_count();
-    record(Found { fingerprint, kind: finding, message, stacks, spots, details, after });
+    record(Found { fingerprint, kind: finding, message, stacks, sites, details, after });
 }
 
 /// The running thread does something with an object that has been destroyed: is this the first time that it shows?
@@ -107,9 +107,9 @@ pub fn is_first(object: usize) -> bool {
     results().objects.insert(object)
 }
 
-/// The running thread does something wrong with a lock or the like, in the words of `message` and as `deed`. Where
+/// The running thread does something wrong with a lock or the like, in the words of `message` and as `action`. Where
 /// the other half of it is, if anywhere: whose, what, and from where.
-pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &str, usize)>) {
+pub fn misuse(message: String, action: &str, address: usize, other: Option<(u32, &str, usize)>) {
     let pc = global::caller();
     let there = other.map_or(0, |(_, _, pc)| pc);
     if !results().races.insert((pc.min(there), pc.max(there))) {
@@ -117,10 +117,10 @@ pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &
     }
     let me = fibers::current();
     fibers::me().pc = pc;
-    let mut stacks = vec![stack(me.0, deed, &fibers::stack_of(me))];
+    let mut stacks = vec![stack(me.0, action, &fibers::stack_of(me))];
     let mut threads = vec![me.0];
-    if let Some((thread, deed, pc)) = other.filter(|(_, _, pc)| *pc != 0) {
-        stacks.push(stack(thread, deed, &[pc]));
+    if let Some((thread, action, pc)) = other.filter(|(_, _, pc)| *pc != 0) {
+        stacks.push(stack(thread, action, &[pc]));
         threads.push(thread);
     }
     // As for two accesses that nothing orders: one bug, whichever of the two comes later.
@@ -129,7 +129,7 @@ pub fn misuse(message: String, deed: &str, address: usize, other: Option<(u32, &
     let fingerprint = hash((FindingKind::MutexMisuse, &places));
     let (details, after) = (details::about(address, &threads), control::event_count());
     let (kind, message) = (FindingKind::MutexMisuse, Message::about(message, address));
-    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+    record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details, after });
 }
 
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around
@@ -152,7 +152,7 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
     let after = control::event_count();
     let message = Message::about(message, address);
-    record(Found { fingerprint, kind: finding, message, stacks, spots: Vec::new(), details, after });
+    record(Found { fingerprint, kind: finding, message, stacks, sites: Vec::new(), details, after });
 }
 
 /// Where the block that a finding is about was freed.
@@ -173,7 +173,7 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
     let fingerprint = hash((kind, &stacks[0].frames.first()));
     let after = control::event_count();
     let message = Message::about(message, address);
-    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details, after });
+    record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details, after });
 }
 
 pub(super) fn record(found: Found) {
@@ -186,7 +186,7 @@ pub(super) fn record(found: Found) {
 pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<Stack>) {
     let (fingerprint, after) = (hash((kind, name)), control::event_count());
     let message = message.into();
-    record(Found { fingerprint, kind, message, stacks, spots: Vec::new(), details: None, after });
+    record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details: None, after });
 }
 
 /// Has anything been found in this execution so far?

@@ -1,14 +1,14 @@
-//! Kernel threads that lend their stacks and thread-local storage.
+//! Kernel threads that donate their stacks and thread-local storage.
 //!
 //! A thread of the program needs a stack, thread-local storage, and a `pthread_t` that libc knows. The simplest way
 //! to get all three right is to let libc make a thread. Its kernel thread then moves to a small stack of its own and
-//! sleeps for ever; its real stack and its storage belong to a fiber, which the program's one kernel thread runs.
+//! sleeps forever; its real stack and its storage belong to a fiber, which the program's one kernel thread runs.
 //!
-//! Their stacks lie at addresses of their own, so that making another lender in the middle of an execution moves
+//! Their stacks lie at addresses of their own, so that making another donor in the middle of an execution moves
 //! nothing that the program maps.
 //!
-//! Lenders are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end
-//! of its thread block: that is saved once and put back when the lender is used again.
+//! Donors are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end
+//! of its thread block: that is saved once and put back when the donor is used again.
 
 use crate::memory::heap;
 use crate::platform::real::real;
@@ -37,7 +37,7 @@ pub fn calls_of(thread: usize) -> usize {
 
 /// A parked thread.
 #[derive(Debug)]
-pub struct Lender {
+pub struct Donor {
     pub pthread: pthread_t,
     /// The context of the fresh thread.
     pub context: usize,
@@ -53,14 +53,14 @@ pub struct Lender {
 
 const SIDE_STACK: usize = 16 << 10;
 
-// Written by the lending thread, read by its creator, one at a time.
+// Written by the donor thread, read by its creator, one at a time.
 static READY: AtomicU32 = AtomicU32::new(0);
 static CONTEXT: AtomicUsize = AtomicUsize::new(0);
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static SIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// The first function of a lending thread.
-extern "C-unwind" fn lend(_: *mut c_void) -> *mut c_void {
+/// The first function of a donor thread.
+extern "C-unwind" fn donate(_: *mut c_void) -> *mut c_void {
     BASE.store(context::thread_base(), Ordering::Relaxed);
     let side = SIDE.load(Ordering::Relaxed);
     // SAFETY: the side stack is this thread's alone. `CONTEXT` keeps the fresh thread, for a fiber to continue.
@@ -69,7 +69,7 @@ extern "C-unwind" fn lend(_: *mut c_void) -> *mut c_void {
     fibers::run()
 }
 
-/// The rest of the kernel thread's life. Its thread-local storage is lent, so it must not be touched here.
+/// The rest of the kernel thread's life. Its thread-local storage is donated, so it must not be touched here.
 extern "C" fn park() -> ! {
     READY.store(1, Ordering::Release);
     sys::futex_wake(&READY);
@@ -79,9 +79,9 @@ extern "C" fn park() -> ! {
     }
 }
 
-impl Lender {
-    /// Makes the thread that lends to this one of the program's.
-    pub fn new(thread: usize) -> Option<Lender> {
+impl Donor {
+    /// Makes the thread that donates to this one of the program's.
+    pub fn new(thread: usize) -> Option<Donor> {
         let end = calls_of(thread);
         let stack = sys::reserve(end - STACK, STACK + Calls::LENGTH)?;
         let side_stack = end - SIDE_STACK;
@@ -95,7 +95,7 @@ impl Lender {
         let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
         real!(pthread_attr_init(&mut attributes): fn(*mut pthread_attr_t) -> i32);
         real!(pthread_attr_setstack(&mut attributes, stack, side_stack - stack): fn(*mut pthread_attr_t, usize, usize) -> i32);
-        let error = real!(pthread_create(&mut pthread, &attributes, lend, std::ptr::null_mut()):
+        let error = real!(pthread_create(&mut pthread, &attributes, donate, std::ptr::null_mut()):
             fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void, *mut c_void) -> i32);
         heap::for_system(was_system);
         sys::signal_mask(mask);
@@ -111,7 +111,7 @@ impl Lender {
         let length = range.1 - context;
         // SAFETY: from the parked stack pointer to the end of the mapping, which the kernel lists.
         let image = unsafe { std::slice::from_raw_parts(context as *const u8, length) }.to_vec();
-        Some(Lender { pthread, context, base, range, image, used: Cell::new(false) })
+        Some(Donor { pthread, context, base, range, image, used: Cell::new(false) })
     }
 
     /// Makes it a fresh thread again.
@@ -129,16 +129,16 @@ impl Lender {
     }
 }
 
-/// Makes lenders until there are `count`.
-pub fn stock(lenders: &mut Vec<Lender>, count: usize) {
+/// Makes donors until there are `count`.
+pub fn stock(donors: &mut Vec<Donor>, count: usize) {
     let inside = global::inside();
     global::set_inside(true);
     // libc allocates for them; it was the program that called.
     let (pc, sp) = (global::caller(), global::caller_sp());
-    while lenders.len() < count {
+    while donors.len() < count {
         // The first thread needs none.
-        match Lender::new(lenders.len() + 1) {
-            Some(lender) => lenders.push(lender),
+        match Donor::new(donors.len() + 1) {
+            Some(donor) => donors.push(donor),
             None => break,
         }
     }

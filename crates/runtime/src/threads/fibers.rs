@@ -1,6 +1,6 @@
 //! The threads of the program.
 //!
-//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`lenders`](crate::threads::donors). One of
+//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`donors`](crate::threads::donors). One of
 //! them runs; the others stand in a call to [`switch_to`], or have not begun.
 
 use crate::drive::{control, ending};
@@ -12,7 +12,7 @@ use crate::platform::{context, global, sys};
 use crate::threads::calls::Calls;
 use crate::threads::clock::Clock;
 use crate::threads::donors;
-use crate::threads::donors::Lender;
+use crate::threads::donors::Donor;
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
 
@@ -33,7 +33,7 @@ pub struct Fiber {
     pub place: usize,
     /// Its stack.
     pub stack: (usize, usize),
-    /// Where on it the thread's own frames begin: above are those of the kernel thread that lends it.
+    /// Where on it the thread's own frames begin: above are those of the kernel thread that donates it.
     pub first_frame: usize,
     /// What its last operation is answered with.
     pub reply: Reply,
@@ -114,7 +114,7 @@ pub struct Fibers {
     current: usize,
     /// Those that were created and have not ended.
     live: Vec<ThreadId>,
-    lenders: Vec<Lender>,
+    donors: Vec<Donor>,
     /// By place: who has it, or had it last.
     places: Vec<ThreadId>,
     /// Places whose threads have ended, and which nobody asks for any more.
@@ -151,20 +151,20 @@ pub fn me() -> &'static mut Fiber {
 }
 
 impl Fibers {
-    /// Once: memory for the main thread, which has no lender.
+    /// Once: memory for the main thread, which has no donor.
     pub fn prepare(&mut self) -> bool {
         sys::reserve(donors::calls_of(0), Calls::LENGTH).is_some()
     }
 
     /// Makes kernel threads ahead of time: how many threads programs usually have.
     pub fn stock(&mut self, count: usize) {
-        donors::stock(&mut self.lenders, count.min(PLACES));
+        donors::stock(&mut self.donors, count.min(PLACES));
     }
 
     /// The memory of stacks and thread blocks, which is not the program's data.
     pub fn ranges(&self) -> Vec<(usize, usize)> {
         let first = donors::calls_of(0);
-        self.lenders.iter().map(Lender::whole).chain([(first, first + Calls::LENGTH)]).collect()
+        self.donors.iter().map(Donor::whole).chain([(first, first + Calls::LENGTH)]).collect()
     }
 
     pub fn get(&mut self, thread: ThreadId) -> &mut Fiber {
@@ -218,10 +218,10 @@ impl Fibers {
         }
     }
 
-    /// The name that the thread with this lender has, the first of which is 0.
-    pub fn name_of_lender(&mut self, index: usize) -> Option<pthread_t> {
-        donors::stock(&mut self.lenders, index + 1);
-        self.lenders.get(index).map(|lender| lender.pthread)
+    /// The name that the thread with this donor has, the first of which is 0.
+    pub fn name_of_donor(&mut self, index: usize) -> Option<pthread_t> {
+        donors::stock(&mut self.donors, index + 1);
+        self.donors.get(index).map(|donor| donor.pthread)
     }
 
     /// Those of this execution.
@@ -306,9 +306,9 @@ impl Fibers {
     pub fn create(&mut self, thread: ThreadId, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
         let index = thread.index();
         let place = self.place_for(thread)?;
-        let lender = self.lenders.get(place - 1)?;
-        lender.renew();
-        let (context, base, pthread, range) = (lender.context, lender.base, lender.pthread, lender.range);
+        let donor = self.donors.get(place - 1)?;
+        donor.renew();
+        let (context, base, pthread, range) = (donor.context, donor.base, donor.pthread, donor.range);
         scrub(context);
         let clock = self.list[self.current].clock;
         while self.used <= index {
@@ -334,8 +334,8 @@ impl Fibers {
     fn place_for(&mut self, thread: ThreadId) -> Option<usize> {
         let index = thread.index();
         if index < PLACES {
-            donors::stock(&mut self.lenders, index);
-            if index <= self.lenders.len() {
+            donors::stock(&mut self.donors, index);
+            if index <= self.donors.len() {
                 self.take_place(index, thread);
                 return Some(index);
             }
@@ -346,8 +346,8 @@ impl Fibers {
             return Some(place);
         }
         let place = self.places.len().max(PLACES);
-        donors::stock(&mut self.lenders, place);
-        if place > self.lenders.len() || place > donors::MOST {
+        donors::stock(&mut self.donors, place);
+        if place > self.donors.len() || place > donors::MOST {
             return None;
         }
         self.take_place(place, thread);
@@ -418,7 +418,7 @@ pub fn switch_to(thread: ThreadId) {
     }
 }
 
-/// Leaves the running thread for ever and goes back to the campaign.
+/// Leaves the running thread forever and goes back to the campaign.
 pub fn go_home() -> ! {
     let all = all();
     let mut nowhere = 0;

@@ -117,7 +117,7 @@ impl<'a> NativeSubject<'a> {
         campaign.request.keep_traces = traced;
         campaign.request.campaign = CampaignSpec::Hunt(trials);
         campaign.request.hunt = Some(Hunt {
-            spots: self.points.sites.clone(),
+            sites: self.points.sites.clone(),
             points: self.points.for_runtime(),
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),

@@ -39,7 +39,7 @@ impl Points {
     /// The program points as the runtime knows them: by their sites.
     pub fn for_runtime(&self) -> Vec<Point> {
         let point = |(point, sites): (&ProgramPoint, &Vec<u32>)| Point {
-            spots: sites.clone(),
+            sites: sites.clone(),
             reads: point.reads,
             writes: point.writes,
         };

@@ -116,7 +116,7 @@ impl<'a> Examiner<'a> {
             return;
         }
         let mut campaign = campaign.clone();
-        campaign.request.details = Some(report.spots.clone());
+        campaign.request.details = Some(report.sites.clone());
         campaign.request.ignored.clear();
         let Ok((again, results)) = Again::follow(self.program, &campaign, &strategy(&one.found)) else { return };
         let same = |found: &&Found| found.report.fingerprint == report.fingerprint;

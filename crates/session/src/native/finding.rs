@@ -55,7 +55,7 @@ pub fn add_details(finding: &mut Finding, report: &Report, trace: &Trace, halves
             finding.stacks.push(stack);
         }
     }
-    if let (FindingKind::DataRace, [later, earlier]) = (report.kind, &report.spots[..]) {
+    if let (FindingKind::DataRace, [later, earlier]) = (report.kind, &report.sites[..]) {
         let atomic = |i: usize| report.stacks.get(i).is_some_and(|stack| stack.access.is_atomic());
         finding.reason = reason(trace, symbolizer, (*earlier, atomic(1)), (*later, atomic(0)), halves);
     }

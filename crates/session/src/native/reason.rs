@@ -1,7 +1,7 @@
 //! Why nothing orders two accesses that race, from the trace of an execution in which they do.
 
 use super::symbolizer::Symbolizer;
-use fencepost_mailbox::Spot;
+use fencepost_mailbox::AccessSite;
 use fencepost_report::Describe;
 use fencepost_trace::{Event, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, Trace, Value};
 use std::collections::HashMap;
@@ -22,13 +22,13 @@ impl End {
     }
 }
 
-/// Why the first of the spots does not happen before the second. `halves`: times count an RMW twice, as execution
+/// Why the first of the sites does not happen before the second. `halves`: times count an RMW twice, as execution
 /// graphs do.
 pub fn reason(
     trace: &Trace,
     symbolizer: &Symbolizer,
-    first: (Spot, bool),
-    second: (Spot, bool),
+    first: (AccessSite, bool),
+    second: (AccessSite, bool),
     halves: bool,
 ) -> Vec<String> {
     let mut threads: Vec<Vec<&Event>> = vec![Vec::new(); trace.threads as usize];
@@ -37,14 +37,14 @@ pub fn reason(
             list.push(event);
         }
     }
-    let end = |(spot, atomic): (Spot, bool)| {
-        let events = threads.get(spot.thread as usize)?;
+    let end = |(site, atomic): (AccessSite, bool)| {
+        let events = threads.get(site.thread as usize)?;
         let mut time = 0;
         let earlier = |event: &&&Event| {
             time += if halves && matches!(event.kind, EventKind::Rmw { .. }) { 2 } else { 1 };
-            time < spot.time
+            time < site.time
         };
-        Some(End { thread: spot.thread, before: events.iter().take_while(earlier).count(), atomic })
+        Some(End { thread: site.thread, before: events.iter().take_while(earlier).count(), atomic })
     };
     let (Some(first), Some(second)) = (end(first), end(second)) else { return Vec::new() };
     let search = Search { trace, symbolizer, threads: &threads };

@@ -81,8 +81,8 @@ fn run(campaign: &Campaign, request: &CampaignRequest) -> std::io::Result<Result
 fn stop_at_first(results: &mut Results) {
     let Some(first) = results.found.iter().map(|found| found.first_execution).min() else { return };
     results.found.retain(|found| found.first_execution == first);
-    if results.beyond.as_ref().is_some_and(|beyond| beyond.execution > first) {
-        (results.beyond, results.forked) = (None, false);
+    if results.irreversible.as_ref().is_some_and(|irreversible| irreversible.execution > first) {
+        (results.irreversible, results.forked) = (None, false);
     }
     results.found.iter_mut().for_each(|found| found.count = 1);
     results.executions = first + 1;

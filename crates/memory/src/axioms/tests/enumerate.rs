@@ -98,7 +98,7 @@ fn choose_rf(program: &Program, rf: &mut ReadsFrom, visit: &mut impl FnMut(&Run)
 
 enum Progress {
     Done(Run),
-    /// Some read waits for ever.
+    /// Some read waits forever.
     Stuck,
     /// This read of this location could go on if its source were chosen.
     Undecided(Site, Name),

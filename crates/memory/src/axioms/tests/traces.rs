@@ -191,7 +191,7 @@ fn ill_formed_traces_are_told_so() {
         ("a coherence order in two pieces", store().coherence(X, 2, &[1]).coherence(X + 2, 2, &[1]), "none"),
         ("parts that leave bytes out", parts(vec![short]), "well-formed"),
         ("parts that overlap", parts(vec![short, short, Part { offset: 2, ..short }]), "well-formed"),
-        ("parts beyond the end", parts(vec![short, Part { offset: 2, bytes: 3, ..short }]), "well-formed"),
+        ("parts past the end", parts(vec![short, Part { offset: 2, bytes: 3, ..short }]), "well-formed"),
         ("parts in any order", parts(vec![Part { offset: 2, ..short }, short]), "none"),
         ("an event out of its place", renamed, "well-formed"),
         (

@@ -403,7 +403,7 @@ fn next() -> Next {
     }
 }
 
-/// Where every choice is tried: the threads that go around loops for ever, if no others are left.
+/// Where every choice is tried: the threads that go around loops forever, if no others are left.
 fn spinning() -> Option<Vec<ThreadId>> {
     match &control().chooser {
         Chooser::Tree(tree) => tree.livelock().map(<[ThreadId]>::to_vec),

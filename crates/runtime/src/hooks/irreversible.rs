@@ -1,11 +1,11 @@
 //! Calls whose effect a restart in place cannot undo: each is announced before it is made.
 
 use super::{kernel, watch};
-use crate::drive::restart::beyond;
+use crate::drive::restart::irreversible;
 use crate::results;
 
 macro_rules! beyond_undoing {
-    ($($name:ident)*) => { $(watch! { fn $name() { beyond(concat!(stringify!($name), "()")) } })* };
+    ($($name:ident)*) => { $(watch! { fn $name() { irreversible(concat!(stringify!($name), "()")) } })* };
 }
 
 // Other processes.
@@ -23,19 +23,19 @@ beyond_undoing! { dlopen dlmopen shmat sem_open mq_open brk mlockall timer_creat
 
 watch! { fn sbrk(more: isize) {
     if more != 0 {
-        beyond("sbrk()");
+        irreversible("sbrk()");
     }
 } }
 
 watch! { fn prlimit(_process: i32, _which: i32, new: usize) {
     if new != 0 {
-        beyond("prlimit()");
+        irreversible("prlimit()");
     }
 } }
 
 watch! { fn prlimit64(_process: i32, _which: i32, new: usize) {
     if new != 0 {
-        beyond("prlimit64()");
+        irreversible("prlimit64()");
     }
 } }
 
@@ -49,19 +49,19 @@ watch! { fn prctl(option: i32) {
         kernel::named();
     }
     if !HARMLESS.contains(&option) {
-        beyond("prctl()");
+        irreversible("prctl()");
     }
 } }
 
 watch! { fn personality(persona: u64) {
     if persona != 0xffff_ffff {
-        beyond("personality()");
+        irreversible("personality()");
     }
 } }
 
 macro_rules! another_program {
     ($($name:ident)*) => { $(watch! { fn $name() {
-        beyond(concat!(stringify!($name), "()"));
+        irreversible(concat!(stringify!($name), "()"));
         results::becomes_another();
     } })* };
 }
