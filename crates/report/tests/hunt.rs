@@ -23,7 +23,7 @@ struct Dekker;
 
 impl Describe for Dekker {
     fn statement(&self, label: &Label) -> Option<String> {
-        Some(if label.line % 10 == 0 { "mine = 1;" } else { "while (theirs)" }.to_owned())
+        Some(if label.line.is_multiple_of(10) { "mine = 1;" } else { "while (theirs)" }.to_owned())
     }
 }
 
