@@ -194,9 +194,8 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if let Some(outcome) = &self.outcome {
                 return Next::End(outcome.clone());
             }
-            match self.settle() {
-                Some(next) => return next,
-                None => {}
+            if let Some(next) = self.settle() {
+                return next;
             }
             self.find_actors(initial);
             let patience = self.least_patience();

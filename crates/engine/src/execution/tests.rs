@@ -146,9 +146,14 @@ fn a_thread_does_not_begin_before_its_creation() {
 }
 
 #[test]
-fn a_failure_ends_the_execution_wherever_others_are() {
+fn a_failure_is_a_step_that_ends_the_execution_wherever_others_are() {
     let mut execution = begun(Sc::default(), &[store(X, 1), Op::Fail(Failure::Abort)]);
-    assert_eq!(advance(&mut execution, &[]), Next::End(Outcome::Failed { thread: B, failure: Failure::Abort }));
+    assert_eq!(advance(&mut execution, &[1]), Next::End(Outcome::Failed { thread: B, failure: Failure::Abort }));
+    assert_eq!(execution.event_count(), 0);
+    // Others may go first: what they do then has happened.
+    let mut execution = begun(Sc::default(), &[store(X, 1), Op::Fail(Failure::Abort)]);
+    assert_eq!(advance(&mut execution, &[0]), Next::Resume(A, Reply::NONE));
+    assert_eq!((execution.event_count(), execution.choices()), (1, [0].as_slice()));
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn what_is_offered_and_what_is_read_is_noted() {
     let read = sampler.source_of(ThreadId(1), &access, 7, &sources, &origin);
     sampler.has_read(ThreadId(1), 7, &|| origin(sources[read].event));
     let pair = |event: u32| Pair { store: event + 10, load: 7, own: event == 1 };
-    assert_eq!(coverage.pairs().into_iter().map(|(pair, _)| pair).collect::<Vec<_>>(), [pair(read as u32 + 1)]);
+    assert_eq!(coverage.pairs().map(|(pair, _)| pair).collect::<Vec<_>>(), [pair(read as u32 + 1)]);
     // The other one is wanted by a later execution.
     coverage.begin(1);
     assert_eq!(coverage.wanted(), Some(pair(2 - read as u32)));
