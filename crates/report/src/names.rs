@@ -30,7 +30,7 @@ impl fmt::Display for Command {
 #[serde(rename_all = "lowercase")]
 pub enum HuntMethod {
     /// A schedule that was solved for. Its name in JSON is older than the word.
-    #[serde(rename = "course")]
+    #[serde(rename = "solve")]
     Solved,
     /// Orion's scheduler.
     Orion,
@@ -72,7 +72,7 @@ mod tests {
     fn names_in_json_stay_as_they_are() {
         let json = |value: &dyn Fn() -> serde_json::Result<String>| value().unwrap();
         assert_eq!(json(&|| serde_json::to_string(&Command::Test)), "\"test\"");
-        assert_eq!(json(&|| serde_json::to_string(&HuntMethod::Solved)), "\"course\"");
+        assert_eq!(json(&|| serde_json::to_string(&HuntMethod::Solved)), "\"solve\"");
         assert_eq!(json(&|| serde_json::to_string(&HuntMethod::Relaxer)), "\"relaxer\"");
         assert_eq!(json(&|| serde_json::to_string(&RestartKind::InPlace)), "\"in-place\"");
         assert_eq!(json(&|| serde_json::to_string(&FenceKind::StoreStore)), "\"store-store\"");
