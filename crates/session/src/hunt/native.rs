@@ -304,7 +304,7 @@ fn weight(task: &Task) -> usize {
         other => length(serde_json::to_vec(other)) - FOLLOW,
     };
     const FOLLOW: usize = r#""strategy":"follow","#.len();
-    const FRAME: usize = r#"{"id":,"cycle":,"method":"solve",}"#.len() - 2;
+    const FRAME: usize = r#"{"id":,"cycle":,"method":"solve",}"#.len() - 1;
     length(serde_json::to_vec(&task.id)) + length(serde_json::to_vec(&task.cycle)) + own + FRAME
 }
 
