@@ -3,9 +3,13 @@
 //! Cargo cannot yet depend on a shared library as a file, so that this script asks Cargo for it: a release build of
 //! `fencepost-runtime` in a target directory of its own (the outer build holds the lock of the usual one).
 
-use std::env;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
@@ -17,15 +21,31 @@ fn main() {
     // Shared by the debug and release builds of the command: target/PROFILE/build/PACKAGE/out.
     let target = out.ancestors().nth(4).unwrap_or(&out).join("embedded-runtime");
     let library = build(&crates.join("runtime").join("Cargo.toml"), &target);
-    println!("cargo::rustc-env=FENCEPOST_EMBEDDED_RUNTIME={}", library.display());
+    pack(&fs::read(&library).expect("the runtime was just built"), &out);
+}
+
+/// Makes the library small, since it is part of the command, and says what it is, since that is looked at whenever the
+/// command starts.
+fn pack(library: &[u8], out: &Path) {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(library).expect("memory can be written");
+    let packed = out.join("runtime.deflate");
+    fs::write(&packed, encoder.finish().expect("memory can be written")).expect("cargo's directory can be written");
+    let digest: String = Sha256::digest(library).iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("cargo::rustc-env=FENCEPOST_PACKED_RUNTIME={}", packed.display());
+    println!("cargo::rustc-env=FENCEPOST_RUNTIME_DIGEST={digest}");
 }
 
 fn build(manifest: &Path, target: &Path) -> PathBuf {
     let cargo = env::var_os("CARGO").expect("cargo sets it");
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--lib", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(target);
+    command
+        .args(["build", "--locked", "--release", "--lib", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(target);
     // Panics unwind: exceptions of the program pass through hooks that call back into it (`call_once`).
-    command.args(["--config", "profile.release.panic=\"unwind\"", "--config", "profile.release.debug=false"]);
+    command.args(["--config", "profile.release.panic=\"unwind\""]);
     // What the outer cargo set for its own compilers (clippy's driver among them) is not meant for this one.
     for variable in ["RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "CLIPPY_ARGS"] {
         command.env_remove(variable);

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Output, command, fencepost, finish};
+use common::{Output, command, fencepost, finish, left_out};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl Program {
         let mut look = Command::new("gcc");
         look.args(["-fsyntax-only", "-x", language, "-include", header, "/dev/null"]).stderr(Stdio::null());
         if !look.status().is_ok_and(|status| status.success()) {
-            println!("skipped: {package} is not installed");
+            left_out(package);
             return None;
         }
         let directory = tempfile::tempdir().expect("a directory");

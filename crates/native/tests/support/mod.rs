@@ -49,13 +49,19 @@ impl Bench {
     }
 }
 
-/// Is a tool there? If not, says so: the test then passes without having tested.
+/// Is a tool there? If not, what needs it is left out.
 pub fn have(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        println!("skipped: {tool} is not installed");
+        left_out(tool);
     }
     found
+}
+
+/// Something that a test needs is not installed. Where everything must be tested, as in CI, that is a failure.
+pub fn left_out(what: &str) {
+    assert!(std::env::var_os("FENCEPOST_REQUIRE_TOOLS").is_none(), "{what} is not installed");
+    println!("skipped: {what} is not installed");
 }
 
 /// The libraries that a program names, in order.

@@ -64,7 +64,7 @@ pub fn irreversible(action: &str) {
         return;
     }
     if explore::is_on() {
-        return explore::unsupported(&format!("the program called {action}, which a restart in place does not undo"));
+        return explore::unsupported(format!("the program called {action}, which a restart in place does not undo"));
     }
     if !std::mem::replace(&mut state.told, true) {
         fibers::me().pc = global::caller();

@@ -81,7 +81,7 @@ fn pass(request: &Request, jobs: u32) -> bool {
     if !shared::has_more()
         && let Err(error) = &explored
     {
-        unsupported(&error.to_string());
+        unsupported(error.to_string());
     }
     if state().is_child {
         if shared::has_more() {
@@ -97,7 +97,7 @@ fn pass(request: &Request, jobs: u32) -> bool {
         return false;
     }
     let why = state().incomplete.take();
-    why.iter().for_each(|why| results::note(why));
+    why.iter().for_each(|why| results::note(why.clone()));
     let exploring = exploring();
     let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
     let (executions, blocked) = (exploring.executions.load(Relaxed), exploring.blocked.load(Relaxed));
@@ -202,6 +202,6 @@ fn replay(request: &Request, steps: &[GraphStep]) {
             }
             results::end(&verdict, request);
         }
-        Err(error) => results::note(&error.to_string()),
+        Err(error) => results::note(error.to_string()),
     }
 }

@@ -24,7 +24,7 @@ impl Report {
         let state = state();
         if let Verdict::StepLimit | Verdict::Timeout = verdict {
             let limit = if *verdict == Verdict::Timeout { "takes longer than one execution may" } else { STEPS };
-            unsupported(&format!("an execution was cut off: it {limit}, or has no end"));
+            unsupported(format!("an execution was cut off: it {limit}, or has no end"));
             state.cut_off += 1;
         } else {
             state.cut_off = 0;

@@ -51,7 +51,7 @@ fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) 
     let name = fiber.pthread;
     if stack_size(attributes) > donors::STACK {
         let most = donors::STACK >> 20;
-        results::note(&format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
+        results::note(format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
     }
     name
 }

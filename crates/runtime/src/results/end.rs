@@ -211,7 +211,7 @@ pub fn died(status: i32, request: &Request) -> bool {
     let execution = results().execution;
     if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
         // Somebody else has done that, as the system does when memory is short: it says nothing about the program.
-        note(&format!("execution {} was killed from outside (is there enough memory?)", execution + 1));
+        note(format!("execution {} was killed from outside (is there enough memory?)", execution + 1));
         header.ended[End::Timeout as usize].fetch_add(1, Ordering::Relaxed);
         header.done.fetch_add(1, Ordering::Relaxed);
         drop_output();

@@ -1,0 +1,64 @@
+//! The commands that the documentation shows work: each is run as it stands, in a directory that has what they name.
+
+mod common;
+
+use common::{command, fencepost, finish};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// `queue.c` and `./queue`, a package, and what of the repository is named.
+fn place() -> TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| place.path().join(name);
+    let whole = repository().canonicalize().expect("the repository is there");
+    for name in ["examples", "tests"] {
+        std::os::unix::fs::symlink(whole.join(name), at(name)).expect("a link");
+    }
+    // It has operations for --spec, and a bug to be replayed.
+    fs::copy(repository().join("examples/gallery/ms_queue.c"), at("queue.c")).expect("the example is there");
+    fs::create_dir(at("src")).expect("a directory");
+    fs::write(at("src/main.rs"), "fn main() {}\n").expect("a file");
+    let manifest = "[package]\nname = \"package\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n";
+    fs::write(at("Cargo.toml"), manifest).expect("a file");
+    let include = String::from_utf8(finish(command(place.path()).arg("include")).stdout.into_bytes()).expect("UTF-8");
+    let build = fencepost(place.path(), &["cc", "-g", "-O1", "-I", include.trim(), "queue.c", "-o", "queue"]);
+    assert_eq!(build.status, 0, "{}", build.stderr);
+    place
+}
+
+/// The commands of a document, in order, without what is said about them.
+fn commands(document: &Path) -> Vec<String> {
+    let text = fs::read_to_string(document).expect("a document");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| line.starts_with("fencepost "));
+    lines.map(|line| line.split("  #").next().unwrap_or(line).trim_end().to_owned()).collect()
+}
+
+/// None of them is refused: exit status 2 says that a command, an option or a file is not what it should be.
+#[test]
+fn the_commands_of_the_documentation_work() {
+    let place = place();
+    let mut documents = vec![repository().join("README.md")];
+    let docs = fs::read_dir(repository().join("docs")).expect("a directory");
+    documents
+        .extend(docs.map(|entry| entry.expect("a file").path()).filter(|path| path.extension() == Some("md".as_ref())));
+    documents[1..].sort();
+    let mut seen = Vec::new();
+    for document in &documents {
+        for line in commands(document) {
+            if seen.contains(&line) || (line.contains("--gdb") && !common::have("gdb")) {
+                continue;
+            }
+            let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
+            let output = fencepost(place.path(), &arguments);
+            assert_ne!(output.status, 2, "{}: {line}\n{}{}", document.display(), output.stdout, output.stderr);
+            seen.push(line);
+        }
+    }
+    // Were they not recognised any more, there would be none.
+    assert!(seen.len() >= 15, "{seen:?}");
+}
