@@ -138,6 +138,8 @@ pub struct Results {
     pub found: Vec<Found>,
     /// The texts that executions printed, with how often, if they were asked for.
     pub outputs: BTreeMap<String, u64>,
+    /// For each of these texts the answers that led to an execution that printed it.
+    pub output_choices: BTreeMap<String, Vec<u32>>,
     /// Traces, if they were asked for.
     pub traces: Vec<Record>,
     /// Where the threads of the last of them had variables on their stacks that they shared, if details were asked for.
@@ -712,6 +714,9 @@ pub fn merge(into: &mut Results, other: Results) {
     other.ended.into_iter().for_each(|(k, n)| *into.ended.entry(k).or_default() += n);
     other.statuses.into_iter().for_each(|(k, n)| *into.statuses.entry(k).or_default() += n);
     other.outputs.into_iter().for_each(|(k, n)| *into.outputs.entry(k).or_default() += n);
+    for (text, choices) in other.output_choices {
+        into.output_choices.entry(text).or_insert(choices);
+    }
     into.traces.extend(other.traces);
     into.locals.extend(other.locals);
     into.exposed.extend(other.exposed);
@@ -841,8 +846,9 @@ impl Mailbox {
                         counts.get(&report.fingerprint).copied().unwrap_or((1, report.execution));
                     part.found.push(Found { count, first_execution, report: *report });
                 }
-                Ok(Record::Output { fingerprint, text, .. }) => {
+                Ok(Record::Output { fingerprint, text, choices, .. }) => {
                     let count = counts.get(&fingerprint).map_or(1, |c| c.0);
+                    part.output_choices.insert(text.clone(), choices);
                     part.outputs.insert(text, count);
                 }
                 Ok(Record::Irreversible(irreversible)) => part.irreversible = Some(irreversible),

@@ -29,13 +29,15 @@ impl fmt::Display for Command {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HuntMethod {
-    /// A schedule that was solved for. Its name in JSON is older than the word.
+    /// A schedule that was solved for.
     #[serde(rename = "solve")]
     Solved,
     /// Orion's scheduler.
     Orion,
     /// Relaxer's scheduler.
     Relaxer,
+    /// Chance: an execution of the model, as `test` has them, that failed.
+    Random,
 }
 
 /// How executions of a native program begin anew.

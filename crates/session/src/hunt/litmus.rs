@@ -2,7 +2,7 @@
 
 use super::fenced::{Extra, Ran, execute_on};
 use super::options::Options;
-use super::subject::{Again, Attempt, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject};
+use super::subject::{Again, Attempt, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, Tested};
 use crate::error::Error;
 use crate::limits::litmus_limits;
 use crate::litmus::LitmusCase;
@@ -121,6 +121,11 @@ impl Subject for LitmusSubject<'_> {
             sampled.profiles.push(Profile::new(&ran.trace, |event| names[event.id.index() - 1]));
         }
         Ok(sampled)
+    }
+
+    /// What a litmus test can do, the trials of its cycles show.
+    fn test(&mut self, _: &Fences) -> Result<Tested, Error> {
+        Ok(Tested::default())
     }
 
     fn attempt(

@@ -2,7 +2,9 @@
 
 use super::options::{Options, is_late};
 use super::points::Points;
-use super::subject::{Again, Attempt, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject};
+use super::subject::{
+    Again, Attempt, EXPLAINED, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, TESTED, Tested,
+};
 use crate::error::Error;
 use crate::event::Log;
 use crate::native::{Program, Symbolizer, blocked, campaign, finding, restarted, specify};
@@ -189,6 +191,20 @@ impl Subject for NativeSubject<'_> {
             sampled.profiles.push(self.profile(&trace, &frames));
         }
         Ok(sampled)
+    }
+
+    fn test(&mut self, fences: &Fences) -> Result<Tested, Error> {
+        let mut campaign = self.campaign(self.options.model, fences);
+        campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.count = TESTED;
+        campaign.request.keep_outputs = true;
+        let results = self.run(&campaign)?;
+        let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
+        let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
+        let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
+        failing.extend(wrong.map(|(_, choices)| choices.clone()));
+        failing.truncate(EXPLAINED);
+        Ok(Tested { executions: results.executions, blocked: blocked(&results), failing })
     }
 
     fn attempt(

@@ -118,6 +118,39 @@ impl<'a, S: Subject> Round<'a, S> {
         Ok(())
     }
 
+    /// Looks for cycles in executions that fail: each of them that is there may be the cause. Says whether some execution
+    /// has none.
+    pub fn explain(&mut self, search: &mut Search, failing: &[Vec<u32>]) -> Result<bool, Error> {
+        let mut unexplained = false;
+        for (number, choices) in failing.iter().enumerate() {
+            if is_late(self.deadline) {
+                search.complete = false;
+                break;
+            }
+            if choices.is_empty() {
+                unexplained = true;
+                continue;
+            }
+            let follow = |candidate: &Candidate| Attempt {
+                cycle: candidate.cycle.clone(),
+                strategy: StrategySpec::Follow { choices: choices.clone() },
+            };
+            let attempts: Vec<Attempt> = search.cycles.iter().map(follow).collect();
+            let round = u64::MAX - number as u64;
+            let (_, exposures) = self.subject.attempt(&attempts, 1, round, self.fences)?;
+            search.executions += attempts.len() as u64;
+            unexplained |= exposures.iter().all(|exposure| exposure.harm.is_none());
+            for mut exposure in exposures {
+                let candidate = &mut search.cycles[exposure.attempt];
+                // Every cycle of one execution is met in the same one.
+                exposure.choices.clone_from(choices);
+                candidate.trials += 1;
+                candidate.note(exposure, HuntMethod::Random);
+            }
+        }
+        Ok(unexplained)
+    }
+
     /// Makes attempts, each so often. Those that were successful.
     fn run(
         &mut self,

@@ -10,6 +10,20 @@ use std::rc::Rc;
 /// How many executions with reordering show what threads can do then.
 pub const SAMPLES: u64 = 800;
 
+/// How many executions with reordering are looked through for failures, and how many of those are explained.
+pub const TESTED: u64 = 4_000;
+pub const EXPLAINED: usize = 8;
+
+/// Executions with reordering, as `test` has them.
+#[derive(Default)]
+pub struct Tested {
+    pub executions: u64,
+    pub blocked: u64,
+    /// The answers that led to executions that fail as none without reordering does: one for each kind of failure. None
+    /// of an execution that was too long for its answers to be kept.
+    pub failing: Vec<Vec<u32>>,
+}
+
 /// A program point that cycles name: where, and what is done there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgramPoint {
@@ -89,6 +103,9 @@ pub trait Subject {
 
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error>;
+
+    /// Runs it as `test` does, with these fences in force.
+    fn test(&mut self, fences: &Fences) -> Result<Tested, Error>;
 
     /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and
     /// those that were successful.
