@@ -17,7 +17,7 @@ mod history;
 mod partial;
 mod question;
 
-pub use history::Places;
+pub use history::{LONGEST, Places};
 
 use crate::critical::{Instance, Node};
 use crate::profile::{Item, Profile};
@@ -26,6 +26,7 @@ use history::{Found, Histories, Part};
 use question::Question;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How much work goes into one cycle, in changes of orders.
 const MOST_WORK: u64 = 4_000_000;
@@ -49,6 +50,8 @@ pub struct Solver<'a> {
     fresh: usize,
     /// What locations hold in the beginning, as far as it was read.
     initial: FxHashMap<Location, Value>,
+    /// Was something left out because it was too long?
+    cut: AtomicBool,
 }
 
 /// A step, as thread and position.
@@ -105,7 +108,13 @@ impl<'a> Solver<'a> {
                 initial.insert(item.at, item.read);
             }
         }
-        Solver { profiles, histories: Histories::new(profiles, known, model), fresh: known, initial }
+        let cut = AtomicBool::new(profiles.iter().flat_map(|profile| &profile.threads).any(|t| t.len() > LONGEST));
+        Solver { profiles, histories: Histories::new(profiles, known, model), fresh: known, initial, cut }
+    }
+
+    /// Was a question not asked because executions are too long? Then a cycle without a schedule may have one.
+    pub fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
     }
 
     /// Schedules, all different, that make one of these instances of a cycle come true; at most `most`. If `mixed`,

@@ -6,6 +6,7 @@ use super::{Choice, Lane, Solver};
 use crate::profile::Item;
 use fencepost_trace::{Location, Schedule, ScheduleStep, Value};
 use rustc_hash::FxHashMap;
+use std::sync::atomic::Ordering;
 
 /// After so many dead ends a question is given up.
 const MOST_CONFLICTS: u32 = 200;
@@ -55,6 +56,7 @@ impl<'a> Question<'a> {
             }
         }
         if steps.len() > LONGEST {
+            solver.cut.store(true, Ordering::Relaxed);
             return None;
         }
         let at = |t: u32, i: u32| start[t as usize] + i as usize;

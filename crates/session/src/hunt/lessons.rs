@@ -20,6 +20,8 @@ pub struct Lessons {
     known: usize,
     /// What threads did in them.
     met: FxHashSet<u64>,
+    /// Were executions too long for some question?
+    pub cut: bool,
     /// For each cycle the schedules that have not been followed.
     pub spare: Vec<Vec<Schedule>>,
 }
@@ -35,6 +37,7 @@ impl Lessons {
         Lessons {
             profiles: profiles.to_vec(),
             known: 0,
+            cut: false,
             met: profiles.iter().flat_map(Profile::digests).collect(),
             spare: vec![Vec::new(); cycles],
         }
@@ -89,6 +92,7 @@ impl Lessons {
             let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
             workers.into_iter().flat_map(|worker| worker.join().expect("the solver does not panic")).collect()
         });
+        self.cut |= solver.is_cut();
         schedules.sort_by_key(|(i, _)| *i);
         schedules.into_iter().map(|(_, schedules)| schedules).collect()
     }

@@ -118,8 +118,8 @@ impl<'a, S: Subject> Round<'a, S> {
         Ok(())
     }
 
-    /// Looks for cycles in executions that fail: each of them that is there may be the cause. Says whether some execution
-    /// has none.
+    /// Looks for cycles in executions that fail. Where one of them is known to be harmful, it is the cause; otherwise each
+    /// of them may be. Says whether some execution has none.
     pub fn explain(&mut self, search: &mut Search, failing: &[Vec<u32>]) -> Result<bool, Error> {
         let mut unexplained = false;
         for (number, choices) in failing.iter().enumerate() {
@@ -139,6 +139,9 @@ impl<'a, S: Subject> Round<'a, S> {
             let round = u64::MAX - number as u64;
             let (_, exposures) = self.subject.attempt(&attempts, 1, round, self.fences)?;
             search.executions += attempts.len() as u64;
+            if exposures.iter().any(|exposure| search.cycles[exposure.attempt].harmful > 0) {
+                continue;
+            }
             unexplained |= exposures.iter().all(|exposure| exposure.harm.is_none());
             for mut exposure in exposures {
                 let candidate = &mut search.cycles[exposure.attempt];

@@ -33,6 +33,7 @@ pub fn trials(
 ) -> Result<(), Error> {
     let mut round = Round::new(subject, options, fences, deadline);
     let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
+    let mut is_cut = false;
     if options.methods.solve {
         let mut lessons = Lessons::new(&search.seen.profiles, good.len());
         for stage in 0..STAGES {
@@ -44,6 +45,7 @@ pub fn trials(
             }
             round.solve(search, &mut lessons, stage <= 2, &mut good)?;
         }
+        is_cut |= lessons.cut;
         // What was put aside because something else looked better.
         let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
         let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
@@ -80,6 +82,14 @@ pub fn trials(
     round.work(search, work)?;
     if options.methods.solve {
         // Whatever was predicted and tried: what fails under the model is not to be called harmless.
+        if is_cut && search.cycles.iter().any(|candidate| candidate.exposed == 0) {
+            search.complete = false;
+            search.seen.notes.push(format!(
+                "executions have more than {} steps before a violation: whether those that were not brought about are \
+                 possible is not known",
+                fencepost_predict::solve::LONGEST
+            ));
+        }
         let tested = round.subject.test(fences)?;
         search.executions += tested.executions;
         search.blocked += tested.blocked;
