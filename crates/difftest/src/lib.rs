@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod generate;
 pub mod known;
+mod pace;
 pub mod program;
 pub mod run;
 pub mod run_scripts;

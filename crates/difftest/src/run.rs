@@ -2,6 +2,7 @@
 
 use crate::compare::{Class, Comparison, Disagreement, compare};
 use crate::generate::{Recipe, generate};
+use crate::pace::Pace;
 use crate::program::{Language, Program};
 use crate::shrink::shrink;
 use crate::truths::{Effort, Subject};
@@ -77,11 +78,12 @@ pub struct Found {
     pub text: String,
 }
 
-/// Generates and compares; `tell` is called for each disagreement, and now and then with how far it is.
+/// Generates and compares; `tell` is called for each disagreement, and once a minute with how far it is.
 pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> io::Result<Summary> {
     let summary = Mutex::new(Summary::default());
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
+    let pace = Pace::new();
     let per_unit = per_unit(&plan.recipes);
     let per_language = plan.programs.div_ceil(per_unit);
     let units = per_language * plan.recipes.len() as u64;
@@ -96,7 +98,7 @@ pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> io::Result<Summary> {
             let recipe = &plan.recipes[(number % plan.recipes.len() as u64) as usize];
             let first = number / plan.recipes.len() as u64 * per_unit;
             let seeds: Vec<u64> = (first..plan.programs.min(first + per_unit)).map(|i| plan.seed + i).collect();
-            batch(plan, recipe, &seeds, directory.path(), &summary, &stop, tell)?;
+            batch(plan, recipe, &seeds, directory.path(), &summary, (&stop, &pace), tell)?;
         }
     };
     std::thread::scope(|scope| {
@@ -112,7 +114,7 @@ fn batch(
     seeds: &[u64],
     directory: &Path,
     summary: &Mutex<Summary>,
-    stop: &AtomicBool,
+    (stop, pace): (&AtomicBool, &Pace),
     tell: &(dyn Fn(&str) + Sync),
 ) -> io::Result<()> {
     let programs: Vec<Program> = seeds.iter().map(|seed| generate(recipe, *seed)).collect();
@@ -146,7 +148,11 @@ fn batch(
             // One model is enough to know that the program shows something.
             break;
         }
-        summary.lock().expect("no worker has panicked").programs += 1;
+        let mut summary = summary.lock().expect("no worker has panicked");
+        summary.programs += 1;
+        if pace.is_due() {
+            tell(&format!("{} programs so far, {} disagreements", summary.programs, summary.found.len()));
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Many scripts, on several cores.
 
+use crate::pace::Pace;
 use crate::scripts::{Difference, Part, Script, compare, script, shrink};
 use fencepost_trace::Model;
 use std::fmt::Write as _;
@@ -37,10 +38,11 @@ pub struct Summary {
     pub found: Vec<(u64, Model, Difference, Script)>,
 }
 
-/// Generates and compares; `tell` is called for each difference.
+/// Generates and compares; `tell` is called for each difference, and once a minute with how far it is.
 pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> Summary {
     let summary = Mutex::new(Summary::default());
     let next = AtomicU64::new(0);
+    let pace = Pace::new();
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -54,6 +56,9 @@ pub fn run(plan: &Plan, tell: &(dyn Fn(&str) + Sync)) -> Summary {
             let mut summary = summary.lock().expect("no worker has panicked");
             summary.scripts += 1;
             summary.unfinished += unfinished;
+            if pace.is_due() {
+                tell(&format!("{} scripts so far, {} differ", summary.scripts, summary.found.len()));
+            }
             if let Some((model, difference, script)) = found {
                 tell(&describe(seed, model, &difference, &script));
                 summary.found.push((seed, model, difference, script));
