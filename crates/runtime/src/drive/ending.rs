@@ -59,6 +59,12 @@ static VERDICT: Global<Option<Verdict>> = Global::new(None);
 /// Ends the execution, from any thread of the program.
 pub fn finish(verdict: Verdict) -> ! {
     global::set_inside(true);
+    // Others may go on until a failure ends the process. Random executions do not wait for that: it would only hide
+    // the failure.
+    let fails = matches!(verdict, Verdict::Assertion(_) | Verdict::Panic(_) | Verdict::Abort(..));
+    if fails && control::is_enumerating() && !fibers::all().is_alone() {
+        control::perform(Op::Quit);
+    }
     results::ending(&verdict);
     *VERDICT.get() = Some(verdict);
     fibers::go_home()
