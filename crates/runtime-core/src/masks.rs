@@ -70,7 +70,7 @@ mod tests {
             let bytes = all.iter().flat_map(|piece| piece.address..piece.end());
             let expected = (0..8).filter(|i| mask >> i & 1 != 0).map(|i| 0x1000 + i);
             assert!(bytes.eq(expected), "{mask:#b}");
-            assert!(all.iter().all(|piece| piece.address.is_multiple_of(piece.size.bytes().into())), "{mask:#b}");
+            assert!(all.iter().all(|piece| piece.address.is_multiple_of(piece.size.bytes())), "{mask:#b}");
         }
         // As large as possible: eight bytes are one access, and five are two.
         assert_eq!(pieces(0x1000, 0xff).count(), 1);

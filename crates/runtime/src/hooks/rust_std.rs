@@ -183,9 +183,10 @@ fn compare_exchange(
 /// Calls a function of the library itself.
 macro_rules! call {
     ($original:ident($($arg:expr),*): fn($($ty:ty),*) $(-> $ret:ty)?) => {{
-        // SAFETY: the function that was led here, with what it was called with.
-        let original: unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)? =
-            unsafe { std::mem::transmute(*$original.get()) };
+        let address = *$original.get();
+        // SAFETY: the address of the function that was led here, whose type this is.
+        let original: unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)? = unsafe { std::mem::transmute(address) };
+        // SAFETY: with what it was called with.
         unsafe { original($($arg),*) }
     }};
 }
