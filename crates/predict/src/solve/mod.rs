@@ -16,6 +16,8 @@
 mod history;
 mod partial;
 mod question;
+#[cfg(test)]
+mod tests;
 
 pub use history::{LONGEST, Places};
 
