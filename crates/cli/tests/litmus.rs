@@ -228,3 +228,30 @@ fn limits_are_reported() {
     let long = fencepost(&classics(), &["litmus", "IRIW.litmus", "--time", "5m", "--model", "c11", "--format", "json"]);
     assert_eq!(long.lines()[0]["executions"], 16);
 }
+
+/// A release fence keeps what is before it before *all* later stores, not only those up to the next release store, which
+/// orders nothing behind itself.
+#[test]
+fn a_release_fence_orders_stores_behind_a_release_store_too() {
+    let fence = "atomic_thread_fence(memory_order_release);";
+    let test = |fence: &str| {
+        format!(
+            "C fenced\n{{}}\n\
+             P0 (atomic_int* x, atomic_int* a, atomic_int* y) {{\n\
+             atomic_store_explicit(x, 1, memory_order_relaxed); {fence}\n\
+             atomic_store_explicit(a, 1, memory_order_release);\n\
+             atomic_store_explicit(y, 1, memory_order_relaxed); }}\n\
+             P1 (atomic_int* x, atomic_int* y) {{\n\
+             int r0 = atomic_load_explicit(y, memory_order_relaxed);\n\
+             int r1 = atomic_load_explicit(x, memory_order_relaxed); }}\n\
+             exists (1:r0=1 /\\ 1:r1=0)\n"
+        )
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, fence, answer) in [("with", fence, "never"), ("without", "", "yes")] {
+        let file = format!("{name}.litmus");
+        std::fs::write(directory.path().join(&file), test(fence)).expect("a file");
+        let output = common::fencepost(directory.path(), &["litmus", &file, "--model", "pso"]);
+        assert!(output.stdout.contains(&format!("exists: {answer}")), "{name}: {}", output.stdout);
+    }
+}

@@ -109,10 +109,14 @@ pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
         for later in &graph.thread(data.thread)[data.index as usize + 1..] {
             let flags = graph.node(*later).flags;
             // NOTE: what collects everything earlier (a release store, RMW or fence, a full barrier) is before the
-            // next one that does, so that the first is enough.
+            // next one that does, so that the first is enough. A fence, however, is also before the stores behind a
+            // release store, which that store does not order.
             if collects(graph, *later, flags) {
                 search.push(*later);
-                break;
+                if !fence || flags.has(Flags::FENCE) || orders_all_later(flags) {
+                    break;
+                }
+                continue;
             }
             // The read half of a weaker RMW is before its write half, which must wait for earlier epochs.
             if fence && (flags.has(Flags::WRITE) || is_rmw(flags)) {
