@@ -139,6 +139,28 @@ pub struct Report {
     pub details: Option<Details>,
 }
 
+impl Report {
+    /// Of a process that died: nothing is left but how.
+    pub fn of_death(fingerprint: u64, kind: FindingKind, message: String, execution: u64) -> Report {
+        Report {
+            fingerprint,
+            kind,
+            message: message.into(),
+            execution,
+            stacks: Vec::new(),
+            after: None,
+            choices: Vec::new(),
+            drawn: None,
+            steps: Vec::new(),
+            shared: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            sites: Vec::new(),
+            details: None,
+        }
+    }
+}
+
 /// An access of one execution: enough to know it when it comes again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccessSite {

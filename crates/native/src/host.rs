@@ -665,22 +665,7 @@ impl Results {
         self.failing += 1;
         *self.ended.entry(name(End::Died)).or_default() += 1;
         let (fingerprint, message) = death(status.into_raw());
-        let report = Report {
-            fingerprint,
-            kind: FindingKind::Crash,
-            message: message.into(),
-            execution,
-            stacks: Vec::new(),
-            after: None,
-            choices: Vec::new(),
-            drawn: None,
-            steps: Vec::new(),
-            shared: Vec::new(),
-            stdout: String::new(),
-            stderr: String::new(),
-            sites: Vec::new(),
-            details: None,
-        };
+        let report = Report::of_death(fingerprint, FindingKind::Crash, message, execution);
         merge(
             self,
             Results { found: vec![Found { count: 1, first_execution: execution, report }], ..Results::default() },

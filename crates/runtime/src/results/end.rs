@@ -235,22 +235,7 @@ pub fn died(status: i32, request: &Request) -> bool {
         (FindingKind::Crash, fingerprint, message)
     };
     if header.table.met(fingerprint, execution) == Some(true) {
-        log(&Record::Finding(Box::new(Report {
-            fingerprint,
-            kind,
-            message: message.into(),
-            execution,
-            stacks: Vec::new(),
-            after: None,
-            choices: Vec::new(),
-            drawn: None,
-            steps: Vec::new(),
-            shared: Vec::new(),
-            stdout: String::new(),
-            stderr: String::new(),
-            sites: Vec::new(),
-            details: None,
-        })));
+        log(&Record::Finding(Box::new(Report::of_death(fingerprint, kind, message, execution))));
     }
     header.failing.fetch_add(1, Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);

@@ -7,15 +7,15 @@ use super::subject::{
 };
 use crate::error::Error;
 use crate::event::Log;
-use crate::native::{Program, Symbolizer, blocked, campaign, finding, restarted, specify};
+use crate::native::{Program, Symbolizer, blocked, campaign, ended_by, finding, restarted, specify};
 use crate::recording::Recording;
 use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
-    CampaignSpec, Cycle, CyclePoint, Failure, FindingKind, Limits, Model, Outcome, Plan, Sampling, Scheduler, Segment,
-    StrategySpec, Task, ThreadId, Trace, Trials, execution_seed,
+    CampaignSpec, Cycle, CyclePoint, Limits, Model, Plan, Sampling, Scheduler, Segment, StrategySpec, Task, ThreadId,
+    Trace, Trials, execution_seed,
 };
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -248,7 +248,9 @@ impl Subject for NativeSubject<'_> {
                     let names = self.names(&trace, &places);
                     self.symbolizer.fill(&mut trace, &places);
                     let index = first + execution as usize;
-                    exposures[index].failures.iter().for_each(|failure| ended_by(&mut trace, *failure));
+                    for (kind, thread) in &exposures[index].failures {
+                        ended_by(&mut trace, *kind, thread.map(ThreadId));
+                    }
                     again[index] = Some(Again { trace, names });
                 }
             }
@@ -322,16 +324,4 @@ fn weight(task: &Task) -> usize {
     const FOLLOW: usize = r#""strategy":"follow","#.len();
     const FRAME: usize = r#"{"id":,"cycle":,"method":"solve",}"#.len() - 1;
     length(serde_json::to_vec(&task.id)) + length(serde_json::to_vec(&task.cycle)) + own + FRAME
-}
-
-/// The end that a failure gave the execution, which the engine has not seen: as a replay has it.
-fn ended_by(trace: &mut Trace, (kind, thread): (FindingKind, Option<u32>)) {
-    let failure = match kind {
-        FindingKind::Assertion => Failure::Assertion,
-        FindingKind::Abort => Failure::Abort,
-        FindingKind::Panic => Failure::Panic,
-        FindingKind::Crash => Failure::Crash,
-        _ => return,
-    };
-    trace.outcome = Outcome::Failed { thread: ThreadId(thread.unwrap_or(0)), failure };
 }

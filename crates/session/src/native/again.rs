@@ -18,18 +18,6 @@ pub struct Again {
 }
 
 impl Again {
-    /// The end that the finding gave the execution, which the engine has not seen.
-    fn ended_by(&mut self, kind: FindingKind, thread: Option<ThreadId>) {
-        let failure = match kind {
-            FindingKind::Assertion => Failure::Assertion,
-            FindingKind::Abort => Failure::Abort,
-            FindingKind::Panic => Failure::Panic,
-            FindingKind::Crash => Failure::Crash,
-            _ => return,
-        };
-        self.trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
-    }
-
     /// Runs the execution of this number of a campaign again, without a trace.
     pub fn repeat(campaign: &Campaign, strategy: &StrategySpec, execution: u64) -> std::io::Result<Results> {
         let mut campaign = campaign.clone();
@@ -56,7 +44,8 @@ impl Again {
         });
         let again = again.map(|mut again| {
             for found in &results.found {
-                again.ended_by(found.report.kind, found.report.stacks.first().map(|stack| ThreadId(stack.thread)));
+                let thread = found.report.stacks.first().map(|stack| ThreadId(stack.thread));
+                ended_by(&mut again.trace, found.report.kind, thread);
             }
             again
         });
@@ -108,6 +97,18 @@ impl Again {
             }
         }
     }
+}
+
+/// The end that a failure gave an execution, which the engine has not seen.
+pub fn ended_by(trace: &mut Trace, kind: FindingKind, thread: Option<ThreadId>) {
+    let failure = match kind {
+        FindingKind::Assertion => Failure::Assertion,
+        FindingKind::Abort => Failure::Abort,
+        FindingKind::Panic => Failure::Panic,
+        FindingKind::Crash => Failure::Crash,
+        _ => return,
+    };
+    trace.outcome = Outcome::Failed { thread: thread.unwrap_or(ThreadId(0)), failure };
 }
 
 /// Is the finding there again?

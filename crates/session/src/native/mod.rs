@@ -22,6 +22,7 @@ mod suppressions;
 mod symbolizer;
 mod test;
 
+pub use again::ended_by;
 pub use campaign::{blocked, campaign};
 pub use check::check;
 pub use finding::finding;
