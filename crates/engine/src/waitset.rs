@@ -6,19 +6,39 @@
 
 use fencepost_trace::{Guard, ThreadId, Update, Value};
 use rustc_hash::{FxHashMap, FxHasher};
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// Who waits, in the order of arrival, and who has been woken.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 struct WaitSet {
     waiting: Vec<ThreadId>,
     woken: Vec<ThreadId>,
 }
 
 /// What the numbers stand for. 0 is the empty set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Vec<WaitSet>", from = "Vec<WaitSet>")]
 pub struct WaitSets {
     table: FxHashMap<u128, WaitSet>,
+}
+
+impl From<WaitSets> for Vec<WaitSet> {
+    fn from(sets: WaitSets) -> Vec<WaitSet> {
+        let mut list: Vec<WaitSet> = sets.table.into_values().collect();
+        list.sort_unstable();
+        list
+    }
+}
+
+impl From<Vec<WaitSet>> for WaitSets {
+    fn from(list: Vec<WaitSet>) -> WaitSets {
+        let mut sets = WaitSets::default();
+        for set in list {
+            sets.put(set);
+        }
+        sets
+    }
 }
 
 impl WaitSets {
@@ -43,6 +63,11 @@ impl WaitSets {
         let known = self.table.entry(number).or_insert_with(|| set.clone());
         assert_eq!(*known, set, "internal error: two condition-variable states share a number");
         Value(number)
+    }
+
+    /// Learns what the numbers of others stand for.
+    pub fn learn(&mut self, others: &WaitSets) {
+        self.table.extend(others.table.iter().map(|(number, set)| (*number, set.clone())));
     }
 
     /// The state after `update`; of several threads that it could wake, `variant` picks one.

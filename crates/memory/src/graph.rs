@@ -14,10 +14,12 @@
 //! backwards, so that adding events never changes them.
 
 use fencepost_trace::{Access, FenceOrder, Location, ThreadId, Value};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An event of a graph: its position in the order of addition. 0 is the initial write.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Node(pub u32);
 
 impl Node {
@@ -38,7 +40,8 @@ impl fmt::Debug for Node {
 }
 
 /// A location of a graph: a small number, given out by whoever explores.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Place(pub u32);
 
 impl Place {
@@ -53,7 +56,8 @@ impl Place {
 }
 
 /// What an event is, as bits: the questions that consistency asks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Flags(u16);
 
 impl Flags {
@@ -107,7 +111,7 @@ impl Flags {
 }
 
 /// One event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct NodeData {
     /// Whose event.
     pub thread: ThreadId,
@@ -138,7 +142,7 @@ pub struct NodeData {
 }
 
 /// The accesses of one location.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceData {
     location: Location,
     initial: Value,
@@ -149,7 +153,7 @@ struct PlaceData {
 }
 
 /// An execution graph. See the module's documentation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Graph {
     nodes: Vec<NodeData>,
     threads: Vec<Vec<Node>>,

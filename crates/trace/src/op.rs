@@ -8,7 +8,8 @@ use crate::{FenceOrder, LoadOrder, Location, RmwOrder, Size, StoreOrder, ThreadI
 use serde::{Deserialize, Serialize};
 
 /// An access to memory, or a fence: all that a memory model knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// An atomic or plain load.
     Load {
@@ -87,7 +88,8 @@ impl Access {
 }
 
 /// Which values an access waits for. Until a value that fits is there to be read, its thread is blocked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Guard {
     /// Any value: it does not wait.
     Any,

@@ -17,9 +17,11 @@ use super::error::ExploreError;
 use fencepost_memory::graph::{Graph, Place};
 use fencepost_trace::{Access, Location, Size, Value};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Which bytes belong together, and their places in the graphs of one exploration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Written", from = "Written")]
 pub struct Cells {
     /// Cells wider than a single access's extent.
     merged: Vec<Location>,
@@ -28,6 +30,26 @@ pub struct Cells {
     known: Vec<(Location, Value)>,
     /// Set when the cells have to be made wider.
     wider: Option<Vec<Location>>,
+}
+
+/// What of them is written down: the rest follows.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    merged: Vec<Location>,
+    known: Vec<(Location, Value)>,
+}
+
+impl From<Cells> for Written {
+    fn from(cells: Cells) -> Written {
+        Written { merged: cells.merged, known: cells.known }
+    }
+}
+
+impl From<Written> for Cells {
+    fn from(Written { merged, known }: Written) -> Cells {
+        let places = known.iter().enumerate().map(|(i, (cell, _))| (*cell, Place(i as u32))).collect();
+        Cells { merged, places, known, wider: None }
+    }
 }
 
 impl Cells {

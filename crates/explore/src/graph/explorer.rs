@@ -5,6 +5,7 @@ use super::error::ExploreError;
 use super::event::{ReadEffect, read_effect, set_source, store_flags};
 use super::extend::{Run, current, note_revisits};
 use super::maximal::all_races;
+use super::task::{Alternative, Task};
 use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
 use fencepost_engine::{Threads, WaitSets, variants};
@@ -49,41 +50,6 @@ impl Options {
     }
 }
 
-/// One thing still to be tried, at an event: everything added after it is cut off first.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Alternative {
-    /// The read reads another write.
-    Source { read: Node, source: Node, variant: u32 },
-    /// The write stands elsewhere in coherence order.
-    Position { write: Node, position: u32 },
-    /// An earlier read reads the write.
-    Revisit { write: Node, read: Node, variant: u32 },
-}
-
-impl Alternative {
-    fn node(self) -> Node {
-        match self {
-            Alternative::Source { read, .. } => read,
-            Alternative::Position { write, .. } | Alternative::Revisit { write, .. } => write,
-        }
-    }
-}
-
-/// A subtree of an exploration, as a value.
-#[derive(Clone, Debug)]
-pub struct Task {
-    graph: Graph,
-    todo: Option<Alternative>,
-    cells: Cells,
-}
-
-impl Task {
-    /// The whole exploration.
-    pub(super) fn root(cells: Cells) -> Task {
-        Task { graph: Graph::new(), todo: None, cells }
-    }
-}
-
 /// A graph and what is still to be tried on it.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -106,6 +72,8 @@ pub struct Explorer<T> {
     pub(super) checker: Checker,
     pub(super) cells: Cells,
     pub(super) contexts: Vec<Context>,
+    /// What has not been begun.
+    pub(super) waiting: Vec<Task>,
     pool: Vec<Context>,
     renaming: Vec<Node>,
 }
@@ -120,6 +88,7 @@ impl<T: Threads> Explorer<T> {
             checker,
             cells: Cells::default(),
             contexts: Vec::new(),
+            waiting: Vec::new(),
             pool: Vec::new(),
             renaming: Vec::new(),
         })
@@ -139,18 +108,53 @@ impl<T: Threads> Explorer<T> {
     /// The same; `between` is called after every run of the program and may end it.
     pub fn explore_with<V: Visitor<T>>(
         &mut self,
+        begin: impl FnMut() -> V,
+        between: impl FnMut(&mut Self) -> Flow,
+    ) -> Result<V, ExploreError> {
+        self.explore_from(vec![Task::root()], begin, between)
+    }
+
+    /// The same for part of an exploration: what another has [left](Self::left).
+    pub fn explore_from<V: Visitor<T>>(
+        &mut self,
+        tasks: Vec<Task>,
         mut begin: impl FnMut() -> V,
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<V, ExploreError> {
-        let mut cells = Cells::default();
+        self.waiting = tasks;
         loop {
             let mut visitor = begin();
-            match self.explore_task(Task::root(cells.clone()), &mut visitor, &mut between) {
+            match self.explore_waiting(&mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
-                Err(Restart::Merged(merged)) => cells = merged,
+                Err(Restart::Merged(cells)) => self.waiting = vec![Task::with(cells)],
                 Err(Restart::Error(error)) => return Err(error),
             }
         }
+    }
+
+    fn explore_waiting<V: Visitor<T>>(
+        &mut self,
+        visitor: &mut V,
+        between: &mut impl FnMut(&mut Self) -> Flow,
+    ) -> Result<Flow, Restart> {
+        while let Some(task) = self.waiting.pop() {
+            if self.explore_task(task, visitor, &mut *between)?.is_break() {
+                return Ok(Flow::Break(()));
+            }
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    /// What has not been explored yet, between two runs or after an exploration that was stopped.
+    pub fn left(&self) -> Vec<Task> {
+        let open = self.contexts.iter().filter_map(|context| {
+            let last = context.todo.iter().map(|alternative| alternative.node()).max()?;
+            let mut graph = context.graph.clone();
+            graph.truncate(last.index() + 1);
+            let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
+            Some(Task { graph, todo, cells, sets })
+        });
+        self.waiting.iter().cloned().chain(open).collect()
     }
 
     /// Explores a subtree. `between` is called after every execution and may take tasks off with
@@ -162,11 +166,11 @@ impl<T: Threads> Explorer<T> {
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart> {
         self.cells = task.cells;
+        self.walk.sets.learn(&task.sets);
         self.recycle_all();
         let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         context.graph = task.graph;
-        context.todo.clear();
-        context.todo.extend(task.todo);
+        context.todo = task.todo;
         let mut pending = context.todo.is_empty();
         self.contexts.push(context);
         loop {
@@ -246,7 +250,7 @@ impl<T: Threads> Explorer<T> {
         let last = alternative.node();
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
-        Some(Task { graph, todo: Some(alternative), cells: self.cells.clone() })
+        Some(Task { graph, todo: vec![alternative], cells: self.cells.clone(), sets: self.walk.sets.clone() })
     }
 
     /// How many alternatives are left to be tried.

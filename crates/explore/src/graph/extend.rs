@@ -3,8 +3,9 @@
 use super::cells::extract;
 use super::error::ExploreError;
 use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
-use super::explorer::{Alternative, Context, Explorer, Options, Races};
+use super::explorer::{Context, Explorer, Options, Races};
 use super::maximal::{maximal_after, race_with};
+use super::task::Alternative;
 use super::visitor::Stuck;
 use super::walk::{Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};

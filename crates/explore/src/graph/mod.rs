@@ -81,13 +81,17 @@ mod maximal;
 mod parallel;
 mod replay;
 mod rounds;
+mod stepwise;
+mod task;
 mod trace;
 mod visitor;
 mod walk;
 
 pub use error::ExploreError;
-pub use explorer::{Explorer, Options, Races, Task};
+pub use explorer::{Explorer, Options, Races};
 pub use parallel::explore_parallel;
 pub use replay::replay_steps;
+pub use stepwise::Run;
+pub use task::Task;
 pub use trace::{steps_of, steps_to_end, trace_of};
 pub use visitor::{End, Flow, Stuck, Visitor};

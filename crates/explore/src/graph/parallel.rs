@@ -6,7 +6,8 @@
 
 use super::cells::Cells;
 use super::error::ExploreError;
-use super::explorer::{Explorer, Options, Restart, Task};
+use super::explorer::{Explorer, Options, Restart};
+use super::task::Task;
 use super::visitor::{Flow, Visitor};
 use fencepost_engine::Threads;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -86,7 +87,7 @@ where
     }
     let mut cells = Cells::default();
     loop {
-        let root = Task::root(cells);
+        let root = Task::with(cells);
         let pool = Pool {
             queue: Mutex::new(Queue { tasks: vec![root], busy: 0, restart: None }),
             changed: Condvar::new(),
