@@ -24,6 +24,8 @@ pub struct Options {
     pub spurious_failures: bool,
     /// What becomes of an execution with a race (C/C++20).
     pub races: Races,
+    /// Does creating a thread drain the store buffer, as it does under the hardware models?
+    pub drains: bool,
 }
 
 /// What becomes of an execution with a race.
@@ -40,7 +42,8 @@ pub enum Races {
 impl Options {
     /// The defaults under one model.
     pub fn new(model: Model) -> Options {
-        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End }
+        let drains = model.is_hardware();
+        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End, drains }
     }
 
     /// In how many ways can `access` go on after reading `value`?
@@ -84,7 +87,7 @@ impl<T: Threads> Explorer<T> {
         let checker = Checker::new(options.model).ok_or(ExploreError::NoAxioms(options.model))?;
         Ok(Explorer {
             options,
-            walk: Walk::new(program, options.model.is_hardware(), options.max_events),
+            walk: Walk::new(program, options.drains, options.max_events),
             checker,
             cells: Cells::default(),
             contexts: Vec::new(),

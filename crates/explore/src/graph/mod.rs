@@ -72,6 +72,7 @@
 //! Both are also measured: random programs over all synchronisation, every choice of the machines against this
 //! exploration, and no graph met twice (`crates/difftest`, `tests/blocking.rs`).
 
+mod borderline;
 mod cells;
 mod error;
 mod event;
@@ -87,6 +88,7 @@ mod trace;
 mod visitor;
 mod walk;
 
+pub use borderline::{Borderline, Judge, Unjudged};
 pub use error::ExploreError;
 pub use explorer::{Explorer, Options, Races};
 pub use parallel::explore_parallel;

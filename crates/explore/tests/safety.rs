@@ -1,0 +1,109 @@
+//! Memory-model safety, held against the corpus: a program is trace-safe exactly if it has as many execution graphs
+//! under the model as under SC (all SC graphs are graphs of every model), and herd7 has counted both.
+
+mod common;
+
+use common::{Case, corpus, report};
+use fencepost_explore::graph::{Borderline, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, trace_of};
+use fencepost_litmus::LitmusProgram;
+use fencepost_memory::graph::{Graph, Node};
+use fencepost_safety::definition;
+use fencepost_trace::{Failure, Model, Outcome, ThreadId};
+
+/// Rides on every SC execution until one is borderline.
+struct Ride {
+    judge: Judge,
+    executions: u64,
+    found: Option<Box<Borderline>>,
+}
+
+impl Ride {
+    fn look(&mut self, graph: &Graph) -> Flow {
+        self.executions += 1;
+        self.found = self.judge.judge(graph).expect("it is SC, and short").map(Box::new);
+        if self.found.is_some() { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+}
+
+impl Visitor<LitmusProgram> for Ride {
+    fn execution(&mut self, _: &LitmusProgram, graph: &Graph) -> Flow {
+        self.look(graph)
+    }
+    fn stuck(&mut self, _: &LitmusProgram, graph: &Graph, _: Stuck) -> Flow {
+        self.look(graph)
+    }
+    fn failed(&mut self, _: &LitmusProgram, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+        self.look(graph)
+    }
+    fn race(&mut self, _: &LitmusProgram, _: &Graph, _: Node, _: Node) -> Flow {
+        unreachable!("nobody looks for races")
+    }
+}
+
+fn ride(case: &Case, model: Model) -> (Ride, Explorer<LitmusProgram>) {
+    let options = Options { races: Races::Ignore, ..Options::new(Model::Sc) };
+    let mut explorer = Explorer::new(case.litmus.program(), options).expect("sc has axioms");
+    let begin = || Ride { judge: Judge::new(model), executions: 0, found: None };
+    let ride = explorer.explore(begin).expect("nothing overlaps");
+    (ride, explorer)
+}
+
+/// Compares every test of a family, and returns how many are safe, and how many there are.
+fn check(family: &str, model: Model) -> (usize, usize) {
+    let (mut wrong, mut safe, mut all) = (Vec::new(), 0, 0);
+    for case in corpus(family) {
+        let (Some(sc), Some(weak)) = (case.expected(Model::Sc), case.expected(model)) else { continue };
+        if weak.race {
+            continue;
+        }
+        all += 1;
+        let (ride, explorer) = ride(&case, model);
+        let expected = sc.graphs == weak.graphs;
+        safe += usize::from(expected);
+        if ride.found.is_none() != expected {
+            wrong.push(format!("{}: safe is {expected}", case.litmus.name()));
+        }
+        // What is found is a borderline trace by the letter of the definition.
+        if let Some(found) = ride.found {
+            let trace = |graph: &Graph, model| trace_of(explorer.program(), graph, model, Outcome::Finished);
+            let successor = trace(&found.successor, model);
+            assert!(definition::is_member(&successor, model), "{}", case.litmus.name());
+            assert!(!definition::is_member(&successor, Model::Sc), "{}", case.litmus.name());
+            let mut borderline = found.successor.clone();
+            borderline.truncate(found.event.index());
+            let borderline = trace(&borderline, Model::Sc);
+            assert!(definition::is_member(&borderline, Model::Sc), "{}", case.litmus.name());
+            assert!(definition::is_successor(&borderline, &successor), "{}", case.litmus.name());
+        } else {
+            assert_eq!(ride.executions, sc.graphs, "{}: nothing but SC is explored", case.litmus.name());
+        }
+    }
+    report(all, &wrong);
+    (safe, all)
+}
+
+#[test]
+fn tso() {
+    assert_eq!(check("classic", Model::Tso), (377, 452));
+    assert_eq!(check("hw", Model::Tso), (404, 516));
+    assert_eq!(check("generated", Model::Tso), (1317, 1570));
+}
+
+#[test]
+fn pso() {
+    assert_eq!(check("classic", Model::Pso), (333, 452));
+    assert_eq!(check("hw", Model::Pso), (231, 516));
+    assert_eq!(check("generated", Model::Pso), (1174, 1570));
+}
+
+#[test]
+fn pslo() {
+    assert_eq!(check("hw", Model::Pslo), (170, 516));
+}
+
+#[test]
+fn c11() {
+    assert_eq!(check("classic", Model::C11), (272, 483));
+    assert_eq!(check("hw", Model::C11), (136, 516));
+    assert_eq!(check("generated", Model::C11), (807, 1672));
+}

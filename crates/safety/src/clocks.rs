@@ -1,0 +1,313 @@
+//! What happens before what, along one SC execution: under SC, and under the models that are watched.
+
+use crate::hardware::Hardware;
+use crate::language::Language;
+use crate::set::Set;
+use fencepost_trace::{FenceOrder, LoadOrder, Model, RmwOrder, StoreOrder, Value};
+
+/// What an access is to the models.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A load, or a compare-exchange that failed.
+    Load {
+        /// with this order
+        order: LoadOrder,
+        /// it is a compare-exchange
+        failed_rmw: bool,
+    },
+    /// A store.
+    Store {
+        /// with this order
+        order: StoreOrder,
+    },
+    /// A read-modify-write that wrote.
+    Rmw {
+        /// with this order
+        order: RmwOrder,
+    },
+}
+
+impl Kind {
+    /// A load.
+    pub fn load(order: LoadOrder) -> Kind {
+        Kind::Load { order, failed_rmw: false }
+    }
+
+    /// Does it read?
+    #[inline]
+    pub fn reads(self) -> bool {
+        !matches!(self, Kind::Store { .. })
+    }
+
+    /// Does it write?
+    #[inline]
+    pub fn writes(self) -> bool {
+        !matches!(self, Kind::Load { .. })
+    }
+
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Kind::Load { order: LoadOrder::Plain, .. } | Kind::Store { order: StoreOrder::Plain })
+    }
+
+    pub(crate) fn is_seq_cst(self) -> bool {
+        match self {
+            Kind::Load { order, .. } => order == LoadOrder::SeqCst,
+            Kind::Store { order } => order == StoreOrder::SeqCst,
+            Kind::Rmw { order } => order == RmwOrder::SeqCst,
+        }
+    }
+
+    pub(crate) fn acquires(self) -> bool {
+        match self {
+            Kind::Load { order, .. } => order.acquires(),
+            Kind::Store { .. } => false,
+            Kind::Rmw { order } => order.load().acquires(),
+        }
+    }
+
+    pub(crate) fn releases(self) -> bool {
+        match self {
+            Kind::Load { .. } => false,
+            Kind::Store { order } => order.releases(),
+            Kind::Rmw { order } => order.store().releases(),
+        }
+    }
+}
+
+/// The order of a model.
+#[derive(Clone, Debug)]
+enum Order<const W: usize> {
+    Hardware(Hardware<W>),
+    Language(Language<W>),
+}
+
+/// A thread, under SC.
+#[derive(Clone, Copy, Debug)]
+struct Thread<const W: usize> {
+    before: Set<W>,
+}
+
+/// A location, under SC.
+#[derive(Clone, Debug)]
+struct Place<const W: usize> {
+    /// The stores to it.
+    stores: Set<W>,
+    /// Those that nothing can come right before: what an RMW has written.
+    exclusive: Set<W>,
+    stored: Set<W>,
+    loaded: Set<W>,
+    writer: usize,
+    count: u32,
+    /// By thread: how many stores to it there were at its last access.
+    seen: Vec<u32>,
+}
+
+impl<const W: usize> Place<W> {
+    fn new() -> Self {
+        Place {
+            stores: Set::EMPTY,
+            exclusive: Set::EMPTY,
+            stored: Set::EMPTY,
+            loaded: Set::EMPTY,
+            writer: usize::MAX,
+            count: 0,
+            seen: Vec::new(),
+        }
+    }
+}
+
+/// A store that is remembered.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Who it is: for the owner of the clocks.
+    pub name: u32,
+    /// What it overwrote.
+    pub overwritten: Value,
+    /// Its position in the coherence order of its place, from 1.
+    position: u32,
+}
+
+/// The clocks of one SC execution. Threads and places are small numbers that the owner gives out.
+///
+/// ```
+/// use fencepost_safety::{Clocks, Kind};
+/// use fencepost_trace::{LoadOrder, Model, StoreOrder, Value};
+///
+/// let (store, load) = (Kind::Store { order: StoreOrder::Relaxed }, Kind::load(LoadOrder::Relaxed));
+/// let mut clocks = Clocks::<1>::new(&[Model::Tso, Model::C11], false);
+/// clocks.make_room(2, 2);
+/// // x = 1; y.load() in thread 0, then y = 1; x.load() in thread 1: store buffering.
+/// clocks.access(0, 0, store, Some((0, 10, Value(0))));
+/// clocks.access(0, 1, load, None);
+/// clocks.access(1, 1, store, Some((1, 11, Value(0))));
+/// // The load of y came before y = 1, so that x = 1 is before the next event of thread 1 under SC, but not under TSO.
+/// assert_eq!(clocks.overtaken(1, 0).collect::<Vec<_>>(), [0]);
+/// assert!(clocks.can_pass(0, 1, 0, load, 0));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Clocks<const W: usize> {
+    threads: Vec<Thread<W>>,
+    places: Vec<Place<W>>,
+    slots: Vec<Slot>,
+    orders: Vec<Order<W>>,
+}
+
+impl<const W: usize> Clocks<W> {
+    /// The clocks of these models. `strict` is said in [`language`](crate::language).
+    pub fn new(models: &[Model], strict: bool) -> Self {
+        let order = |model: &Model| match model {
+            Model::C11 => Order::Language(Language::new(strict)),
+            _ => Order::Hardware(Hardware::new(*model)),
+        };
+        let orders = models.iter().map(order).collect();
+        Clocks { threads: Vec::new(), places: Vec::new(), slots: Vec::new(), orders }
+    }
+
+    /// An execution begins.
+    pub fn clear(&mut self) {
+        self.threads.clear();
+        self.places.clear();
+        self.slots.clear();
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.clear(),
+                Order::Language(order) => order.clear(),
+            }
+        }
+    }
+
+    /// Makes threads and places up to these numbers known.
+    pub fn make_room(&mut self, threads: usize, places: usize) {
+        if self.threads.len() < threads {
+            self.threads.resize(threads, Thread { before: Set::EMPTY });
+        }
+        if self.places.len() < places {
+            self.places.resize_with(places, Place::new);
+        }
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.make_room(threads, places),
+                Order::Language(order) => order.make_room(threads, places),
+            }
+        }
+    }
+
+    /// A remembered store.
+    pub fn slot(&self, bit: usize) -> &Slot {
+        &self.slots[bit]
+    }
+
+    /// The stores to the place that an access of the thread must not stand before if the execution is to be SC, and that
+    /// the thread itself has not yet seen there.
+    #[inline]
+    pub fn overtaken(&self, thread: usize, place: usize) -> impl Iterator<Item = usize> {
+        let seen = self.places[place].seen.get(thread).copied().unwrap_or(0);
+        let all = self.places[place].stores.and(&self.threads[thread].before);
+        let new: Vec<usize> = if all.is_empty() || seen == self.places[place].count {
+            Vec::new()
+        } else {
+            all.iter().filter(|bit| self.slots[*bit].position > seen).collect()
+        };
+        new.into_iter()
+    }
+
+    /// May the thread's next access, if it is of this kind, stand right before this store to its place, under the
+    /// `model`-th model? The store is one that it would [overtake](Self::overtaken).
+    #[inline]
+    pub fn can_pass(&self, model: usize, thread: usize, place: usize, kind: Kind, bit: usize) -> bool {
+        if kind.writes() && self.places[place].exclusive.has(bit) {
+            return false;
+        }
+        match &self.orders[model] {
+            Order::Hardware(order) => !order.before(thread, kind).has(bit),
+            Order::Language(order) => !order.before(thread, kind).has(bit),
+        }
+    }
+
+    /// The access happens: as a load of the last store, or as the next store. A store has a number of its own, a name and
+    /// what it overwrites.
+    #[inline]
+    pub fn access(&mut self, thread: usize, place: usize, kind: Kind, store: Option<(usize, u32, Value)>) {
+        let at = &mut self.places[place];
+        let own = at.writer == thread;
+        let before = &mut self.threads[thread].before;
+        before.join(&at.stored);
+        let bit = store.map(|(bit, ..)| bit);
+        match store {
+            None => at.loaded.join(before),
+            Some((bit, name, overwritten)) => {
+                before.join(&at.loaded);
+                before.insert(bit);
+                at.stores.insert(bit);
+                if matches!(kind, Kind::Rmw { .. }) {
+                    at.exclusive.insert(bit);
+                }
+                (at.stored, at.loaded) = (*before, Set::EMPTY);
+                at.writer = thread;
+                at.count += 1;
+                let slot = Slot { name, overwritten, position: at.count };
+                if bit < self.slots.len() {
+                    self.slots[bit] = slot;
+                } else {
+                    self.slots.resize(bit + 1, slot);
+                }
+            }
+        }
+        if at.seen.len() <= thread {
+            at.seen.resize(thread + 1, 0);
+        }
+        at.seen[thread] = at.count;
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.performed(thread, place, kind, bit, own),
+                Order::Language(order) => order.performed(thread, place, kind, bit, &at.stores),
+            }
+        }
+    }
+
+    /// Nothing can come right before the last store to this place: it is part of a store to more bytes.
+    pub fn bind_last(&mut self, place: usize, bit: usize) {
+        self.places[place].exclusive.insert(bit);
+    }
+
+    /// A fence.
+    pub fn fence(&mut self, thread: usize, order: FenceOrder) {
+        for model in &mut self.orders {
+            match model {
+                Order::Hardware(model) => model.fence(thread, order),
+                Order::Language(model) => model.fence(thread, order),
+            }
+        }
+    }
+
+    /// Forgets the 64 stores of a word, as far as threads know of them.
+    pub(crate) fn forget_in_threads(&mut self, word: usize) {
+        self.threads.iter_mut().for_each(|thread| thread.before.clear_word(word));
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.forget_in_threads(word),
+                Order::Language(order) => order.forget_in_threads(word),
+            }
+        }
+    }
+
+    /// The same for a place.
+    pub(crate) fn forget_in_place(&mut self, place: usize, word: usize) {
+        let at = &mut self.places[place];
+        [&mut at.stores, &mut at.exclusive, &mut at.stored, &mut at.loaded]
+            .into_iter()
+            .for_each(|set| set.clear_word(word));
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.forget_in_place(place, word),
+                Order::Language(order) => order.forget_in_place(place, word),
+            }
+        }
+    }
+
+    /// Forgets a place altogether.
+    pub(crate) fn forget_place(&mut self, place: usize) {
+        self.places[place] = Place::new();
+        (0..W).for_each(|word| self.forget_in_place(place, word));
+    }
+}

@@ -1,0 +1,285 @@
+//! The monitor with bounded memory: it rides on an execution under SC of any length.
+//!
+//! It remembers the last [`WINDOW`] stores. An older one counts as known to all, so that nothing is reported that is not
+//! so; a violation whose overtaken store lies further back is missed. (The store buffers of processors hold some 50.)
+//! A location that nobody has accessed for that long is forgotten, so that memory does not grow with the execution.
+//!
+//! What else it does not report, because it cannot be sure:
+//!
+//! 1. An RMW, a compare-exchange that failed, or an access of a lock, that would have read *another value*: what it
+//!    would have done then is not known here. Exploration knows, and reports these.
+//! 2. Accesses to bytes that others access with another extent. They order what they order, but are not asked about.
+//! 3. Under c11: see *strict* in [`language`](crate::language).
+
+use crate::clocks::{Clocks, Kind};
+use fencepost_engine::{Monitor, Performed};
+use fencepost_memory::Step;
+use fencepost_trace::{EventId, Location, Model, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Words of a set.
+const WORDS: usize = 8;
+
+/// So many stores are remembered.
+pub const WINDOW: usize = 64 * WORDS;
+
+/// Two accesses by which an execution can leave SC under a model: the first time that they were met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving {
+    /// The model.
+    pub model: Model,
+    /// The access that can come too early.
+    pub event: EventId,
+    /// Its program point.
+    pub label: u32,
+    /// The store that it can pass, by its program point.
+    pub overtaken: u32,
+    /// The event before it in its thread, by its program point.
+    pub after: u32,
+}
+
+/// A location that is remembered.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    at: Location,
+    place: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Meta {
+    /// The word that was in use at the last access.
+    last: u64,
+    /// What it holds.
+    value: Option<Value>,
+    /// Others access some of its bytes with another extent.
+    mixed: bool,
+}
+
+/// Watches one execution after the other.
+#[derive(Clone, Debug)]
+pub struct Window {
+    models: Vec<Model>,
+    clocks: Clocks<WORDS>,
+    /// By sixteen bytes: the locations that begin there.
+    granules: FxHashMap<u64, Vec<Known>>,
+    places: Vec<Meta>,
+    free: Vec<usize>,
+    threads: usize,
+    /// By thread: the program point of its last event.
+    last: Vec<u32>,
+    /// How many stores there were.
+    stores: u64,
+    known: FxHashSet<(Model, u32, u32)>,
+    found: Vec<Leaving>,
+}
+
+impl Window {
+    /// A monitor for these models.
+    pub fn new(models: &[Model]) -> Window {
+        Window {
+            models: models.to_vec(),
+            clocks: Clocks::new(models, true),
+            granules: FxHashMap::default(),
+            places: Vec::new(),
+            free: Vec::new(),
+            threads: 0,
+            last: Vec::new(),
+            stores: 0,
+            known: FxHashSet::default(),
+            found: Vec::new(),
+        }
+    }
+
+    /// What was found in this execution: each pair of program points once for each model.
+    pub fn found(&self) -> &[Leaving] {
+        &self.found
+    }
+
+    /// How many locations are remembered.
+    pub fn places(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// The place of a location, up to date.
+    #[inline]
+    fn place(&mut self, at: Location) -> usize {
+        let granule = at.address / 16;
+        let known = self.granules.get(&granule).and_then(|list| list.iter().find(|known| known.at == at));
+        match known.map(|known| known.place) {
+            Some(place) => {
+                self.catch_up(place);
+                place
+            }
+            None => self.introduce(at, granule),
+        }
+    }
+
+    #[cold]
+    fn introduce(&mut self, at: Location, granule: u64) -> usize {
+        let mut mixed = false;
+        for near in [granule.wrapping_sub(1), granule, granule + 1] {
+            for other in self.granules.get(&near).into_iter().flatten().filter(|other| other.at.overlaps(at)) {
+                self.places[other.place].mixed = true;
+                mixed = true;
+            }
+        }
+        let meta = Meta { last: self.word(), value: None, mixed };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.clocks.forget_place(place);
+                self.places[place] = meta;
+                place
+            }
+            None => {
+                self.places.push(meta);
+                self.places.len() - 1
+            }
+        };
+        self.granules.entry(granule).or_default().push(Known { at, place });
+        self.clocks.make_room(self.threads, self.places.len());
+        place
+    }
+
+    /// The word in use, counted from the beginning.
+    fn word(&self) -> u64 {
+        self.stores / 64
+    }
+
+    /// Forgets in a place what has left the window since its last access.
+    #[inline]
+    fn catch_up(&mut self, place: usize) {
+        let (now, last) = (self.word(), self.places[place].last);
+        if now != last {
+            let from = (last + 1).max((now + 1).saturating_sub(WORDS as u64));
+            (from..=now).for_each(|word| self.clocks.forget_in_place(place, word as usize % WORDS));
+            self.places[place].last = now;
+        }
+    }
+
+    /// The number of a new store.
+    #[inline]
+    fn bit(&mut self) -> usize {
+        let bit = self.stores as usize % WINDOW;
+        self.stores += 1;
+        if self.stores.is_multiple_of(64) {
+            self.turn();
+        }
+        bit
+    }
+
+    /// A word is full: the next one is used again. Once in a window, what nobody has accessed meanwhile is forgotten.
+    fn turn(&mut self) {
+        let now = self.word();
+        self.clocks.forget_in_threads(now as usize % WORDS);
+        if !now.is_multiple_of(WORDS as u64) {
+            return;
+        }
+        let (places, free) = (&mut self.places, &mut self.free);
+        self.granules.retain(|_, list| {
+            list.retain(|known| {
+                let keep = places[known.place].last + WORDS as u64 > now;
+                if !keep {
+                    free.push(known.place);
+                }
+                keep
+            });
+            !list.is_empty()
+        });
+    }
+
+    /// Other locations that share bytes with this one.
+    fn neighbours(&self, at: Location) -> Vec<usize> {
+        let granule = at.address / 16;
+        let near = [granule.wrapping_sub(1), granule, granule + 1];
+        let lists = near.iter().filter_map(|granule| self.granules.get(granule)).flatten();
+        lists.filter(|other| other.at != at && other.at.overlaps(at)).map(|other| other.place).collect()
+    }
+
+    fn access(&mut self, performed: &Performed, at: Location, kind: Kind, written: Option<Value>) {
+        let thread = performed.thread.index();
+        if thread >= self.threads {
+            self.threads = thread + 1;
+            self.last.resize(self.threads, 0);
+            self.clocks.make_room(self.threads, self.places.len());
+        }
+        let place = self.place(at);
+        let read = performed.source.map(|source| source.value);
+        if !self.places[place].mixed {
+            self.ask(performed, place, at, kind, read);
+        }
+        let overwritten = read.or(self.places[place].value).unwrap_or(Value::ZERO);
+        let store = written.map(|_| self.bit());
+        if store.is_some() {
+            self.catch_up(place);
+        }
+        self.clocks.access(thread, place, kind, store.map(|bit| (bit, performed.label, overwritten)));
+        if self.places[place].mixed {
+            for other in self.neighbours(at) {
+                self.catch_up(other);
+                let store = written.map(|_| self.bit());
+                self.catch_up(other);
+                self.clocks.access(thread, other, kind, store.map(|bit| (bit, performed.label, Value::ZERO)));
+                self.places[other].value = None;
+            }
+        }
+        self.places[place].value = written.or(read);
+        self.last[thread] = performed.label;
+    }
+
+    /// Could this access have come too early?
+    #[inline]
+    fn ask(&mut self, performed: &Performed, place: usize, at: Location, kind: Kind, read: Option<Value>) {
+        let thread = performed.thread.index();
+        let surely =
+            matches!(kind, Kind::Load { failed_rmw: false, .. } | Kind::Store { .. }) && at.as_hidden().is_none();
+        for bit in self.clocks.overtaken(thread, place) {
+            let slot = *self.clocks.slot(bit);
+            if !surely && read != Some(slot.overwritten) {
+                continue;
+            }
+            for (i, model) in self.models.iter().enumerate() {
+                if !self.clocks.can_pass(i, thread, place, kind, bit) {
+                    continue;
+                }
+                if self.known.insert((*model, performed.label, slot.name)) {
+                    self.found.push(Leaving {
+                        model: *model,
+                        event: performed.event,
+                        label: performed.label,
+                        overtaken: slot.name,
+                        after: self.last[thread],
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl Monitor for Window {
+    fn begin(&mut self) {
+        self.clocks.clear();
+        self.granules.clear();
+        self.places.clear();
+        self.free.clear();
+        self.threads = 0;
+        self.last.clear();
+        self.stores = 0;
+        self.known.clear();
+        self.found.clear();
+    }
+
+    #[inline]
+    fn performed(&mut self, performed: &Performed) {
+        match *performed.step {
+            Step::Load { at, order, failed_rmw } => self.access(performed, at, Kind::Load { order, failed_rmw }, None),
+            Step::Store { at, order, value } => self.access(performed, at, Kind::Store { order }, Some(value)),
+            Step::Rmw { at, order, written } => self.access(performed, at, Kind::Rmw { order }, Some(written)),
+            Step::Fence { order } => {
+                let thread = performed.thread.index();
+                if thread < self.threads {
+                    self.clocks.fence(thread, order);
+                }
+            }
+        }
+    }
+}
