@@ -1,12 +1,13 @@
 /* Atomic snapshots: one thread updates two registers, another wants to see both as they were at one time.
 
    Published: Afek, Attiya, Dolev, Gafni, Merritt, Shavit, Atomic snapshots of shared memory, JACM 1993.
-   Bug: the registers are collected once. The first is read before, the second after the updates: they never were like that together.
-   Fix (-DFIXED): they are collected until two collections in a row see the same (their section 3; each value is written once).
-   Nothing here crashes, races or asserts: what is wrong is the result, and the specification says so.
+   Bug: the registers are collected once. The first is read before, the second after the updates: they never were
+   like that together.
+   Fix (-DFIXED): they are collected until two collections in a row see the same (their section 3; each value is
+   written once). Nothing here crashes, races or asserts: what is wrong is the result, and the specification says so.
 
-       fencepost test examples/snapshot.c --spec atomic
-*/
+   fencepost test examples/snapshot.c --spec atomic
+ */
 #include <fencepost.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-// Two threads and very many atomic operations: KIND COUNT (counter, flag or stores), where each thread makes COUNT rounds.
+// Two threads and very many atomic operations: KIND COUNT (counter, flag or stores), where each thread makes COUNT
+// rounds.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

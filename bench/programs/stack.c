@@ -19,7 +19,8 @@ static void *push(void *argument) {
         struct node *old = atomic_load_explicit(&top, memory_order_relaxed);
         do {
             mine[i].next = old;
-        } while (!atomic_compare_exchange_weak_explicit(&top, &old, &mine[i], memory_order_release, memory_order_relaxed));
+        } while (!atomic_compare_exchange_weak_explicit(&top, &old, &mine[i], memory_order_release,
+                                                        memory_order_relaxed));
     }
     return NULL;
 }

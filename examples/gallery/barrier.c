@@ -1,8 +1,8 @@
 /* A spinning barrier: the last of N threads to arrive opens it for the others.
 
-   Published: the sense-reversing centralised barrier of Mellor-Crummey and Scott, Algorithms for scalable synchronization on
-   shared-memory multiprocessors, TOCS 1991, figure 8, with a counter of rounds for the sense. One writer and three readers as in
-   CDSChecker's benchmark of this name (Norris and Demsky, OOPSLA 2013).
+   Published: the sense-reversing centralised barrier of Mellor-Crummey and Scott, Algorithms for scalable
+   synchronization on shared-memory multiprocessors, TOCS 1991, figure 8, with a counter of rounds for the sense. One
+   writer and three readers as in CDSChecker's benchmark of this name (Norris and Demsky, OOPSLA 2013).
    Bug: the last thread opens the barrier with relaxed order: those that it lets pass do not see what came before it.
    Fix (-DFIXED): the opening increment releases.
    Fencepost says: data race on `message` (write in writer, read in reader). */

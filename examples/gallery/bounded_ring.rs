@@ -1,7 +1,9 @@
-//! Vyukov's bounded queue for many producers and consumers: a ring of slots, each with a number that says whose turn it is.
+//! Vyukov's bounded queue for many producers and consumers: a ring of slots, each with a number that says whose turn it
+//! is.
 //!
 //! Published: Dmitry Vyukov, bounded MPMC queue, 2010 (1024cores).
-//! Bug: a producer passes its slot on with relaxed order, and the consumer that finds the number may not find the value.
+//! Bug: a producer passes its slot on with relaxed order, and the consumer that finds the number may not find the
+//! value.
 //! Fix (`--cfg fixed`): the number is stored with release order.
 //! Fencepost says: data race on a slot's value.
 

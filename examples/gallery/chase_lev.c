@@ -1,10 +1,10 @@
-/* The Chase-Lev work-stealing deque: its owner pushes and takes at the bottom, thieves steal at the top; a full buffer is replaced
-   by one of twice the size.
+/* The Chase-Lev work-stealing deque: its owner pushes and takes at the bottom, thieves steal at the top; a full
+   buffer is replaced by one of twice the size.
 
-   Published: Chase and Lev, Dynamic circular work-stealing deque, SPAA 2005; for C11: Lê, Pop, Cohen, Zappa Nardelli, Correct
-   and efficient work-stealing for weak memory models, PPoPP 2013, figure 1.
-   Bug: the one that CDSChecker found in the published C11 code (Norris and Demsky, OOPSLA 2013): `grow` publishes the new
-   buffer with relaxed order, so that a thief can have the buffer without its contents.
+   Published: Chase and Lev, Dynamic circular work-stealing deque, SPAA 2005; for C11: Lê, Pop, Cohen, Zappa
+   Nardelli, Correct and efficient work-stealing for weak memory models, PPoPP 2013, figure 1.
+   Bug: the one that CDSChecker found in the published C11 code (Norris and Demsky, OOPSLA 2013): `grow` publishes
+   the new buffer with relaxed order, so that a thief can have the buffer without its contents.
    Fix (-DFIXED): the new buffer is published with release and loaded with acquire order.
    Fencepost says: data race on the new buffer's size, or an item that nobody pushed. */
 #include <assert.h>

@@ -1,9 +1,10 @@
 /* Dekker's mutual exclusion for two threads, with fences.
 
-   Published: Dijkstra, Cooperating sequential processes, 1965; with C++ fences: Anthony Williams, Implementing Dekker's algorithm with
-   fences, 2010.
-   Bug: the first thread has lost the fence between raising its own flag and looking at the other's (the bug that the tsan11
-   benchmarks put there; Lidbury and Donaldson, POPL 2017). Both can see the other's flag down and enter together.
+   Published: Dijkstra, Cooperating sequential processes, 1965; with C++ fences: Anthony Williams, Implementing
+   Dekker's algorithm with fences, 2010.
+   Bug: the first thread has lost the fence between raising its own flag and looking at the other's (the bug that the
+   tsan11 benchmarks put there; Lidbury and Donaldson, POPL 2017). Both can see the other's flag down and enter
+   together.
    Fix (-DFIXED): a seq_cst fence there, as in the second thread.
    Fencepost says: data race on `shared`. */
 #include <atomic>

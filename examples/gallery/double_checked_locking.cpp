@@ -1,8 +1,10 @@
-/* Double-checked locking: an object that is made when it is first needed; only those that do not see it yet take the lock.
+/* Double-checked locking: an object that is made when it is first needed; only those that do not see it yet take the
+   lock.
 
-   Published: Schmidt and Harrison, Double-checked locking, PLoP 1996; what is wrong with it: Meyers and Alexandrescu, C++ and the perils of
-   double-checked locking, 2004.
-   Bug: the pointer is published and looked at with relaxed order: a thread can have it before it has what it points to.
+   Published: Schmidt and Harrison, Double-checked locking, PLoP 1996; what is wrong with it: Meyers and
+   Alexandrescu, C++ and the perils of double-checked locking, 2004.
+   Bug: the pointer is published and looked at with relaxed order: a thread can have it before it has what it points
+   to.
    Fix (-DFIXED): the pointer is stored with release and loaded with acquire order.
    Fencepost says: data race between the constructor and `Settings::width`'s reader. */
 #include <atomic>

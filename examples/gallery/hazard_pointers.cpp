@@ -1,8 +1,10 @@
-/* Hazard pointers: a reader says which object it is about to use; who replaces an object frees it only if nobody said so.
+/* Hazard pointers: a reader says which object it is about to use; who replaces an object frees it only if nobody
+   said so.
 
    Published: Michael, Hazard pointers: safe memory reclamation for lock-free objects, TPDS 2004.
-   Bug: the reader has lost the fence between its announcement and the second look that validates it. The two are a store and a load of
-   different places, so that the look may come first: the writer does not see the announcement and frees the object.
+   Bug: the reader has lost the fence between its announcement and the second look that validates it. The two are a
+   store and a load of different places, so that the look may come first: the writer does not see the announcement
+   and frees the object.
    Fix (-DFIXED): a seq_cst fence there, against the one of the writer.
    Fencepost says: use after free in the reader (or the race that it is). */
 #include <atomic>

@@ -1,8 +1,10 @@
-/* The reader-writer lock of older Linux kernels: a counter that starts at a bias; a reader takes 1, a writer the whole bias.
+/* The reader-writer lock of older Linux kernels: a counter that starts at a bias; a reader takes 1, a writer the
+   whole bias.
 
-   Published: arch/x86/include/asm/spinlock.h of Linux 2.6; as a C11 benchmark (linuxrwlocks) by Norris and Demsky, OOPSLA 2013.
-   Bug: a thread that did not get the lock at once tries again with relaxed order (the bug that the tsan11 benchmarks put
-   there): it has the lock, but has not synchronised with whoever held it before.
+   Published: arch/x86/include/asm/spinlock.h of Linux 2.6; as a C11 benchmark (linuxrwlocks) by Norris and Demsky,
+   OOPSLA 2013.
+   Bug: a thread that did not get the lock at once tries again with relaxed order (the bug that the tsan11 benchmarks
+   put there): it has the lock, but has not synchronised with whoever held it before.
    Fix (-DFIXED): the second try acquires, like the first.
    Fencepost says: data race on `shared`. */
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* The MCS queue lock: threads wait in a list, each at a gate of its own.
 
-   Published: Mellor-Crummey and Scott, Algorithms for scalable synchronization on shared-memory multiprocessors, TOCS 1991,
-   figure 5. Two threads that lock twice each, as in CDSChecker's benchmark of this name.
-   Bug: a thread waits at its gate with a relaxed load (the bug that the tsan11 benchmarks put there): it goes on without having
-   synchronised with the thread that opened it.
+   Published: Mellor-Crummey and Scott, Algorithms for scalable synchronization on shared-memory multiprocessors,
+   TOCS 1991, figure 5. Two threads that lock twice each, as in CDSChecker's benchmark of this name.
+   Bug: a thread waits at its gate with a relaxed load (the bug that the tsan11 benchmarks put there): it goes on
+   without having synchronised with the thread that opened it.
    Fix (-DFIXED): the load acquires.
    Fencepost says: data race on `shared`. */
 #include <atomic>

@@ -1,9 +1,10 @@
-/* A bounded queue for many producers and consumers: reads and writes that have begun are counted together in one word, those that
-   are complete in two others.
+/* A bounded queue for many producers and consumers: reads and writes that have begun are counted together in one
+   word, those that are complete in two others.
 
-   Published: Charles Bloom, mpmc_boundq_1_alt, 2011 (cbloom rants); as a benchmark (mpmc-queue) by Norris and Demsky, OOPSLA 2013. Two producers, two
-   consumers and an element that is there from the start, as there. One difference, in both variants: Bloom's threads complete in any order
-   and wait for an exact count, which can belong to somebody else; here they complete in the order in which they began.
+   Published: Charles Bloom, mpmc_boundq_1_alt, 2011 (cbloom rants); as a benchmark (mpmc-queue) by Norris and
+   Demsky, OOPSLA 2013. Two producers, two consumers and an element that is there from the start, as there. One
+   difference, in both variants: Bloom's threads complete in any order and wait for an exact count, which can belong
+   to somebody else; here they complete in the order in which they began.
    Bug: a producer publishes its element with relaxed order (the bug that the tsan11 benchmarks put there).
    Fix (-DFIXED): publishing releases.
    Fencepost says: data race on an element of the queue. */
@@ -39,7 +40,8 @@ public:
         do {
             reads = both >> 16, writes = both;
             if (uint16_t(writes - reads) == SIZE) return {nullptr, 0}; // full
-        } while (!begun.compare_exchange_weak(both, uint32_t(reads) << 16 | uint16_t(writes + 1), std::memory_order_acq_rel));
+        } while (!begun.compare_exchange_weak(both, uint32_t(reads) << 16 | uint16_t(writes + 1),
+                                              std::memory_order_acq_rel));
         wait(read, writes + 1 - SIZE);
         return {&elements[writes % SIZE], writes};
     }
@@ -84,6 +86,7 @@ static void consume() {
 
 int main() {
     produce(17);
-    std::thread threads[] = {std::thread(produce, 1), std::thread(produce, 2), std::thread(consume), std::thread(consume)};
+    std::thread threads[] = {std::thread(produce, 1), std::thread(produce, 2), std::thread(consume),
+                             std::thread(consume)};
     for (std::thread &thread : threads) thread.join();
 }

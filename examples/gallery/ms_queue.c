@@ -1,7 +1,7 @@
 /* The Michael-Scott queue: a list with a head and a tail, whose threads help each other to move the tail on.
 
-   Published: Michael and Scott, Simple, fast, and practical non-blocking and blocking concurrent queue algorithms, PODC 1996, figure 1.
-   Nodes are not reused here, so that pointers need no counts.
+   Published: Michael and Scott, Simple, fast, and practical non-blocking and blocking concurrent queue algorithms,
+   PODC 1996, figure 1. Nodes are not reused here, so that pointers need no counts.
    Bug: a node is linked to the list with relaxed order: whoever finds it there may not find its value.
    Fix (-DFIXED): the link is made with release order.
    Fencepost says: data race on the node's value. With --spec atomic the values that were dequeued are judged, too. */

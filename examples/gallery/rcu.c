@@ -1,10 +1,10 @@
-/* Read-copy-update: readers mark their sections with a counter, which is odd inside; a writer puts a new version in place, waits
-   until every reader that was inside has left, and frees the old one.
+/* Read-copy-update: readers mark their sections with a counter, which is odd inside; a writer puts a new version in
+   place, waits until every reader that was inside has left, and frees the old one.
 
-   Published: McKenney and Slingwine, Read-copy update: using execution history to solve concurrency problems, PDCS 1998; in user space: Desnoyers
-   and others, User-level implementations of read-copy update, TPDS 2012.
-   Bug: the reader has lost the full fence at the beginning of its section: it may have the old version before the writer can
-   see that it is inside.
+   Published: McKenney and Slingwine, Read-copy update: using execution history to solve concurrency problems, PDCS
+   1998; in user space: Desnoyers and others, User-level implementations of read-copy update, TPDS 2012.
+   Bug: the reader has lost the full fence at the beginning of its section: it may have the old version before the
+   writer can see that it is inside.
    Fix (-DFIXED): the fence.
    Fencepost says: use after free in the reader (or the race that it is). */
 #include <assert.h>

@@ -1,9 +1,10 @@
 /* A reader-writer lock in one word: the number of readers, or -1 for a writer.
 
-   Published: the textbook algorithm (Courtois, Heymans, Parnas, Concurrent control with readers and writers, CACM 1971) on one word.
-   Bug: the one that C11Tester's authors injected (Luo and Demsky, ASPLOS 2021, section 7.1): the write lock is taken with relaxed order. What
-   the lock protects is atomic, so that there is no data race: but the stores of two writers may come in another order in memory than
-   the writers had the lock.
+   Published: the textbook algorithm (Courtois, Heymans, Parnas, Concurrent control with readers and writers, CACM
+   1971) on one word.
+   Bug: the one that C11Tester's authors injected (Luo and Demsky, ASPLOS 2021, section 7.1): the write lock is taken
+   with relaxed order. What the lock protects is atomic, so that there is no data race: but the stores of two writers
+   may come in another order in memory than the writers had the lock.
    Fix (-DFIXED): taking the write lock acquires.
    Fencepost says: assertion `first == second` fails. */
 #include <assert.h>

@@ -1,12 +1,14 @@
-/* A seqlock: writers make a counter odd while they write; a reader that finds it even and the same before and after has read a
-   consistent record.
+/* A seqlock: writers make a counter odd while they write; a reader that finds it even and the same before and after
+   has read a consistent record.
 
    Published: Boehm, Can seqlocks get along with programming language memory models?, MSPC 2012, figure 5.
-   Bug: the one that C11Tester's authors injected (Luo and Demsky, ASPLOS 2021, section 7.1): the counter is first incremented with relaxed
-   order. A second writer then does not synchronise with the first, and in the modification order its data may come first although
-   it ran later. Tools that take the order of execution for the modification order cannot find it.
+   Bug: the one that C11Tester's authors injected (Luo and Demsky, ASPLOS 2021, section 7.1): the counter is first
+   incremented with relaxed order. A second writer then does not synchronise with the first, and in the modification
+   order its data may come first although it ran later. Tools that take the order of execution for the modification
+   order cannot find it.
    Fix (-DFIXED): the first increment acquires.
-   Here three threads write records of eight words: the more words, the likelier it is that one of them is out of order.
+   Here three threads write records of eight words: the more words, the likelier it is that one of them is out of
+   order.
    Fencepost says: assertion `seen[0] == seen[i]` fails in reader. */
 #include <assert.h>
 #include <pthread.h>

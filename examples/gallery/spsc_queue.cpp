@@ -1,9 +1,11 @@
-/* An unbounded queue for one producer and one consumer that sleeps while it is empty: a list, and an eventcount beside it.
+/* An unbounded queue for one producer and one consumer that sleeps while it is empty: a list, and an eventcount
+   beside it.
 
-   Published: Dmitry Vyukov, unbounded SPSC queue and eventcount, 2010 (1024cores); as a benchmark (spsc-queue) by Norris and Demsky, OOPSLA 2013,
-   who found the lost wake-up in it.
-   Bug: the consumer announces that it is about to sleep and looks at the queue once more; the producer puts an element there and looks
-   for sleepers. Without a full fence between the two halves on both sides, both can look too early: the consumer sleeps for ever.
+   Published: Dmitry Vyukov, unbounded SPSC queue and eventcount, 2010 (1024cores); as a benchmark (spsc-queue) by
+   Norris and Demsky, OOPSLA 2013, who found the lost wake-up in it.
+   Bug: the consumer announces that it is about to sleep and looks at the queue once more; the producer puts an
+   element there and looks for sleepers. Without a full fence between the two halves on both sides, both can look too
+   early: the consumer sleeps forever.
    Fix (-DFIXED): a seq_cst fence on each side.
    Fencepost says: deadlock, the consumer waits for its condition variable. */
 #include <atomic>

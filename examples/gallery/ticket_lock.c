@@ -1,7 +1,9 @@
 /* A ticket lock: take a number, wait until it is called.
 
-   Published: Reed and Kanodia, Synchronization with eventcounts and sequencers, CACM 1979; Mellor-Crummey and Scott, TOCS 1991, figure 2.
-   Bug: a thread waits for its number with a relaxed load, and so does not synchronise with the thread that called it.
+   Published: Reed and Kanodia, Synchronization with eventcounts and sequencers, CACM 1979; Mellor-Crummey and Scott,
+   TOCS 1991, figure 2.
+   Bug: a thread waits for its number with a relaxed load, and so does not synchronise with the thread that called
+   it.
    Fix (-DFIXED): the load acquires.
    Fencepost says: data race on `counter`. */
 #include <assert.h>

@@ -1,10 +1,12 @@
 /* Treiber's stack with nodes that are used again: the ABA problem.
 
-   Published: Treiber, Systems programming: coping with parallelism, IBM RJ 5118, 1986, whose stack has the count already.
-   Bug: the top is a bare name of a node. A thread reads top A and its successor B; meanwhile others pop A, pop B and push A again: the
-   exchange finds A at the top and succeeds, and B, which somebody owns, is in the stack.
+   Published: Treiber, Systems programming: coping with parallelism, IBM RJ 5118, 1986, whose stack has the count
+   already.
+   Bug: the top is a bare name of a node. A thread reads top A and its successor B; meanwhile others pop A, pop B and
+   push A again: the exchange finds A at the top and succeeds, and B, which somebody owns, is in the stack.
    Fix (-DFIXED): the top carries a count that every operation increments, so that the exchange fails.
-   Fencepost says: the assertion that every node is there once fails. With --spec atomic the nodes that were popped are judged, too. */
+   Fencepost says: the assertion that every node is there once fails. With --spec atomic the nodes that were popped
+   are judged, too. */
 #include <assert.h>
 #include <fencepost.h>
 #include <pthread.h>

@@ -1,10 +1,11 @@
-//! The work-stealing deque of Arora, Blumofe and Plaxton: its owner works at the bottom, thieves at the top, and the top carries a tag that is
-//! changed whenever the deque starts again from its first place.
+//! The work-stealing deque of Arora, Blumofe and Plaxton: its owner works at the bottom, thieves at the top, and the
+//! top carries a tag that is changed whenever the deque starts again from its first place.
 //!
-//! Published: Arora, Blumofe, Plaxton, Thread scheduling for multiprogrammed multiprocessors, SPAA 1998, figure 5, for a sequentially consistent
-//! memory.
-//! Bug: release and acquire in place of sequential consistency. The owner lowers `bottom` and then reads `age`; a thief moves `age` and has read
-//! `bottom`: a store and a load of different places, which release and acquire do not keep in order. Both get the same item.
+//! Published: Arora, Blumofe, Plaxton, Thread scheduling for multiprogrammed multiprocessors, SPAA 1998, figure 5, for
+//! a sequentially consistent memory.
+//! Bug: release and acquire in place of sequential consistency. The owner lowers `bottom` and then reads `age`; a thief
+//! moves `age` and has read `bottom`: a store and a load of different places, which release and acquire do not keep in
+//! order. Both get the same item.
 //! Fix (`--cfg fixed`): all of them are SeqCst.
 //! Fencepost says: panic, an item was taken twice. With --spec atomic what was taken is judged, too.
 

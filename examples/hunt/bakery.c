@@ -1,5 +1,6 @@
-/* Lamport's bakery algorithm for two threads. Correct under sequential consistency; under tso both threads can enter, because the stores to
- * `choosing` and `number` can be late. -DFENCES adds store-load fences. Each thread enters its critical section three times (Relaxer 5.2). */
+/* Lamport's bakery algorithm for two threads. Correct under sequential consistency; under tso both threads can
+ * enter, because the stores to `choosing` and `number` can be late. -DFENCES adds store-load fences. Each thread
+ * enters its critical section three times (Relaxer 5.2). */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,6 @@
-/* MySQL's initialisation of the available character sets, rebuilt from Orion's description: double-checked locking with a plain flag. Under pso the flag can be
- * there before the character sets; under tso not. -DFENCES adds what is missing. */
+/* MySQL's initialisation of the available character sets, rebuilt from Orion's description: double-checked locking
+ * with a plain flag. Under pso the flag can be there before the character sets; under tso not. -DFENCES adds what is
+ * missing. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* glibc's crypt_util, rebuilt from Orion's figure 10: tables that are built on first use, and a flag that says so. Three threads use them. Under pso the flag
- * can be there before the tables. -DFENCES adds what is missing. */
+/* glibc's crypt_util, rebuilt from Orion's figure 10: tables that are built on first use, and a flag that says so.
+ * Three threads use them. Under pso the flag can be there before the tables. -DFENCES adds what is missing. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Dekker's algorithm for mutual exclusion, with the statement numbers of Relaxer's figure 11.
  *
- * Correct under sequential consistency. Under tso a store to a flag can be late, so that both threads enter. -DFENCES adds the store-load fences
- * that prevent it. Each thread enters its critical section three times. */
+ * Correct under sequential consistency. Under tso a store to a flag can be late, so that both threads enter.
+ * -DFENCES adds the store-load fences that prevent it. Each thread enters its critical section three times. */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,6 @@
-/* What the harnesses of the data structures share: operations that record their results, and the check that some order of the operations, each
- * taken as a whole, gives these results. Nothing here is instrumented, so that it adds nothing to what is looked for. */
+/* What the harnesses of the data structures share: operations that record their results, and the check that some
+ * order of the operations, each taken as a whole, gives these results. Nothing here is instrumented, so that it adds
+ * nothing to what is looked for. */
 #ifndef HARNESS_H
 #define HARNESS_H
 

@@ -1,5 +1,6 @@
-/* Harris's non-blocking list-based set: a node is deleted by marking its next pointer, and unlinked later by whoever passes. Without reclamation. Correct
- * under sequential consistency and tso. Under pso a node can be linked before its fields are written: -DFENCES adds what is missing. */
+/* Harris's non-blocking list-based set: a node is deleted by marking its next pointer, and unlinked later by whoever
+ * passes. Without reclamation. Correct under sequential consistency and tso. Under pso a node can be linked before
+ * its fields are written: -DFENCES adds what is missing. */
 #include "set.h"
 #include <limits.h>
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #define FENCE_LOADS() ((void)0)
 #endif
 #define load(place) atomic_load_explicit(place, memory_order_relaxed)
-#define cas(place, old, new)                                                                                             \
+#define cas(place, old, new)                                                                                           \
     atomic_compare_exchange_strong_explicit(place, old, new, memory_order_relaxed, memory_order_relaxed)
 
 /* A pointer whose lowest bit is the mark. */

@@ -1,5 +1,6 @@
-/* The lazy list-based set of Heller et al.: locks for writers, none for readers. Correct under sequential consistency and tso. Under pso a node can be linked
- * before its fields are written: -DFENCES adds a store-store fence before statement 12, and load-load fences for pslo. */
+/* The lazy list-based set of Heller et al.: locks for writers, none for readers. Correct under sequential
+ * consistency and tso. Under pso a node can be linked before its fields are written: -DFENCES adds a store-store
+ * fence before statement 12, and load-load fences for pslo. */
 #include "set.h"
 #include <limits.h>
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* The two-lock queue of Michael and Scott, with the statement numbers of Relaxer's figure 10.
  *
- * Correct under sequential consistency and tso. Under pso a node can be linked before its fields are written: -DSTORE_STORE adds the fence
- * before statement 5. Under pslo its fields can even then be read too early: -DLOAD_LOAD adds the fence behind statement 10. */
+ * Correct under sequential consistency and tso. Under pso a node can be linked before its fields are written:
+ * -DSTORE_STORE adds the fence before statement 5. Under pslo its fields can even then be read too early:
+ * -DLOAD_LOAD adds the fence behind statement 10. */
 #include "queue.h"
 #include <stdatomic.h>
 #include <stdlib.h>

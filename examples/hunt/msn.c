@@ -1,8 +1,9 @@
-/* The non-blocking queue of Michael and Scott, without reclamation. Correct under sequential consistency and tso, whose compare-exchange is a
- * full barrier. Under pso a node can be linked before its fields are written: -DFENCES adds what is missing.
+/* The non-blocking queue of Michael and Scott, without reclamation. Correct under sequential consistency and tso,
+ * whose compare-exchange is a full barrier. Under pso a node can be linked before its fields are written: -DFENCES
+ * adds what is missing.
  *
- * The compare-exchanges are relaxed, as hardware without implied barriers has them (Relaxer, figure 5). -DTHREADS=3 adds a thread, for cycles of
- * length five (Orion, figure 9). */
+ * The compare-exchanges are relaxed, as hardware without implied barriers has them (Relaxer, figure 5). -DTHREADS=3
+ * adds a thread, for cycles of length five (Orion, figure 9). */
 #include "queue.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #define FENCE_LOADS() ((void)0)
 #endif
 #define load(place) atomic_load_explicit(place, memory_order_relaxed)
-#define cas(place, old, new)                                                                                             \
+#define cas(place, old, new)                                                                                           \
     atomic_compare_exchange_strong_explicit(place, old, new, memory_order_relaxed, memory_order_relaxed)
 
 struct node {

@@ -1,4 +1,5 @@
-/* A result that only a specification calls wrong: a flag that is seen before what it announces. -DFENCES adds what is missing. */
+/* A result that only a specification calls wrong: a flag that is seen before what it announces. -DFENCES adds what
+ * is missing. */
 #include <fencepost.h>
 #include <pthread.h>
 #include <stdatomic.h>

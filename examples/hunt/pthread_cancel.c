@@ -1,6 +1,7 @@
-/* glibc's pthread_cancel_init, rebuilt from Orion's figure 8, with its line numbers as statement numbers: four threads each call a function that is looked up
- * on first use, and believe that all four are there when the last of them is. Under pso the last can be there first; under tso too, the
- * accesses of the four threads form cycles. -DFENCES adds what is missing. */
+/* glibc's pthread_cancel_init, rebuilt from Orion's figure 8, with its line numbers as statement numbers: four
+ * threads each call a function that is looked up on first use, and believe that all four are there when the last of
+ * them is. Under pso the last can be there first; under tso too, the accesses of the four threads form cycles.
+ * -DFENCES adds what is missing. */
 #include <pthread.h>
 #include <stdatomic.h>
 

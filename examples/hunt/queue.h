@@ -1,5 +1,5 @@
-/* A harness for queues, after Relaxer 5.2: one thread enqueues twice, dequeues twice and enqueues; the other dequeues twice, enqueues twice and
- * dequeues. The results must be those of some order of the operations. */
+/* A harness for queues, after Relaxer 5.2: one thread enqueues twice, dequeues twice and enqueues; the other
+ * dequeues twice, enqueues twice and dequeues. The results must be those of some order of the operations. */
 #ifndef QUEUE_H
 #define QUEUE_H
 

@@ -1,5 +1,6 @@
-// A bounded queue for one producer and one consumer whose indices are relaxed. Correct under sequential consistency and tso. Under pso an index can be
-// seen before the item: the store to tail has to release. Under pslo the consumer has to load it with acquire, too. What goes wrong shows in what is printed.
+// A bounded queue for one producer and one consumer whose indices are relaxed. Correct under sequential consistency and
+// tso. Under pso an index can be seen before the item: the store to tail has to release. Under pslo the consumer has to
+// load it with acquire, too. What goes wrong shows in what is printed.
 #include <atomic>
 #include <cstdio>
 #include <thread>

@@ -1,5 +1,5 @@
-/* A harness for sets, after Relaxer 5.2: 3 and 7 are in; one thread inserts -1 and removes 2, one removes 3, inserts 1 and looks for 7, one looks for 3 and
- * inserts -5. The results must be those of some order of the operations. */
+/* A harness for sets, after Relaxer 5.2: 3 and 7 are in; one thread inserts -1 and removes 2, one removes 3, inserts
+ * 1 and looks for 7, one looks for 3 and inserts -5. The results must be those of some order of the operations. */
 #ifndef SET_H
 #define SET_H
 

@@ -1,5 +1,6 @@
-/* The Snark double-ended queue of Detlefs et al., on a double compare-and-swap that a lock makes atomic. Without reclamation. Two threads each push right, push
- * left, pop right and pop left (Relaxer 5.2). Under pso a node can be linked before its fields are written: -DFENCES adds what is missing. */
+/* The Snark double-ended queue of Detlefs et al., on a double compare-and-swap that a lock makes atomic. Without
+ * reclamation. Two threads each push right, push left, pop right and pop left (Relaxer 5.2). Under pso a node can be
+ * linked before its fields are written: -DFENCES adds what is missing. */
 #include "harness.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,8 +24,8 @@ static struct node *volatile right_hat, *volatile left_hat;
 static struct node *dummy;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int dcas(struct node *volatile *a, struct node *volatile *b, struct node *old_a, struct node *old_b, struct node *new_a,
-                struct node *new_b) {
+static int dcas(struct node *volatile *a, struct node *volatile *b, struct node *old_a, struct node *old_b,
+                struct node *new_a, struct node *new_b) {
     int same = 0;
     pthread_mutex_lock(&lock);
     if (*a == old_a) { /* 1 */

@@ -1,4 +1,5 @@
-/* An operation that waits inside for another one: take waits until put has put something there. Two threads put, one takes twice. */
+/* An operation that waits inside for another one: take waits until put has put something there. Two threads put, one
+ * takes twice. */
 #include <fencepost.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,8 @@ static int replace(int from, int to) {
         return found;
 #else
         int found = atomic_load(&place);
-        if ((from == -1 ? found != 0 : found == from) && atomic_compare_exchange_strong(&place, &found, to)) return found;
+        int fits = from == -1 ? found != 0 : found == from;
+        if (fits && atomic_compare_exchange_strong(&place, &found, to)) return found;
 #ifdef YIELD
         sched_yield();
 #endif

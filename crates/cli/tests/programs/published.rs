@@ -1,4 +1,5 @@
-//! A block that is published without release. Around it the standard library counts references and prints, in code without instrumentation.
+//! A block that is published without release. Around it the standard library counts references and prints, in code
+//! without instrumentation.
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
 

@@ -1,4 +1,5 @@
-// moodycamel::BlockingConcurrentQueue: the consumer sleeps on the queue's semaphore (spinning first) until there is something.
+// moodycamel::BlockingConcurrentQueue: the consumer sleeps on the queue's semaphore (spinning first) until there is
+// something.
 #include <concurrentqueue/blockingconcurrentqueue.h>
 #include <cassert>
 #include <thread>

@@ -1,5 +1,5 @@
-// moodycamel::ConcurrentQueue: two producers (one with a token, one without), two consumers, strings. Nothing is lost or
-// comes twice, and each consumer sees the elements of one producer in order.
+// moodycamel::ConcurrentQueue: two producers (one with a token, one without), two consumers, strings. Nothing is lost
+// or comes twice, and each consumer sees the elements of one producer in order.
 // With WRONG, two threads share a producer token, which the documentation forbids.
 #include <concurrentqueue/concurrentqueue.h>
 #include <cassert>

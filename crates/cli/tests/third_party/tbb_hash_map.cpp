@@ -1,5 +1,5 @@
-// tbb::concurrent_hash_map: three threads count words. An accessor holds its element locked: the plain increment is safe.
-// With WRONG, the element is changed through a reference that outlives the accessor.
+// tbb::concurrent_hash_map: three threads count words. An accessor holds its element locked: the plain increment is
+// safe. With WRONG, the element is changed through a reference that outlives the accessor.
 #include <tbb/concurrent_hash_map.h>
 #include <cassert>
 #include <string>

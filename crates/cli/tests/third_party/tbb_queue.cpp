@@ -1,5 +1,5 @@
-// tbb::concurrent_queue: two producers, two consumers. Nothing is lost or comes twice, and each consumer sees the elements of
-// one producer in order.
+// tbb::concurrent_queue: two producers, two consumers. Nothing is lost or comes twice, and each consumer sees the
+// elements of one producer in order.
 #include <tbb/concurrent_queue.h>
 #include <cassert>
 #include <string>

@@ -1,5 +1,5 @@
-// liburcu itself: a reader follows a pointer in a read-side critical section, a writer replaces what it points to and frees
-// the old one after a grace period. The library is not instrumented.
+// liburcu itself: a reader follows a pointer in a read-side critical section, a writer replaces what it points to and
+// frees the old one after a grace period. The library is not instrumented.
 #include <urcu/urcu-mb.h>
 #include <assert.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// The other thread may fail to take the lock because main holds it to look: then main must look once more, and nobody fails to end.
-// fencepost check: fail assertion
+// The other thread may fail to take the lock because main holds it to look: then main must look once more, and nobody
+// fails to end. fencepost check: fail assertion
 // fencepost check --model tso: fail assertion
 #include <assert.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
-// Changes what the kernel keeps for the process, as its argument says, and checks first that nobody has done so before. Two threads race
-// for an atomic, so that executions differ from each other, but not from one way of restarting to the other.
+// Changes what the kernel keeps for the process, as its argument says, and checks first that nobody has done so before.
+// Two threads race for an atomic, so that executions differ from each other, but not from one way of restarting to the
+// other.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <dlfcn.h>
@@ -230,8 +231,8 @@ static void directory(void) {
 static void file_mask(void) { printf("%o\n", umask(0123)); }
 
 static void environment(void) {
-  assert(!getenv("DEED"));
-  setenv("DEED", "done", 1);
+  assert(!getenv("ACTION"));
+  setenv("ACTION", "done", 1);
   unsetenv("PATH");
   clearenv();
 }
@@ -267,8 +268,8 @@ static void events(void) {
 static void loads_a_library(void) { assert(dlopen("libm.so.6", RTLD_NOW)); }
 static void names_itself(void) {
   char name[16];
-  assert(pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strcmp(name, "deed"));
-  assert(pthread_setname_np(pthread_self(), "deed") == 0);
+  assert(pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strcmp(name, "action"));
+  assert(pthread_setname_np(pthread_self(), "action") == 0);
 }
 static void process_settings(void) { prctl(PR_SET_TIMERSLACK, 12345, 0, 0, 0); }
 static void a_bare_system_call(void) { syscall(SYS_setpriority, PRIO_PROCESS, 0, 1); }
@@ -277,7 +278,10 @@ static void a_bare_system_call(void) { syscall(SYS_setpriority, PRIO_PROCESS, 0,
 static long unseen(long number, long a, long b, long c, long d, long e, long f) {
   long result;
   register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
-  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
   return result;
 }
 static void an_unseen_mapping(void) {
@@ -304,18 +308,20 @@ static void by_chance(void) {
   atomic_store(&x, 7);
 }
 
-#define DEED(name) {#name, name}
+#define ACTION(name) {#name, name}
 static const struct {
   const char *name;
   void (*act)(void);
-} deeds[] = {
-    DEED(files), DEED(standard_files), DEED(file_from_before_main), DEED(closes_a_file_from_before_main), DEED(mappings),
-    DEED(mappings_between_threads), DEED(protects_its_data), DEED(maps_over_its_data), DEED(moves_the_break), DEED(forks),
-    DEED(forks_a_child_that_exits), DEED(vforks), DEED(spawns), DEED(runs_a_command), DEED(becomes_another),
-    DEED(becomes_one_that_fails), DEED(becomes_nothing), DEED(handlers), DEED(blocks_signals), DEED(ends_in_a_handler),
-    DEED(signal_stack), DEED(timers), DEED(a_posix_timer), DEED(directory), DEED(file_mask), DEED(environment), DEED(limits),
-    DEED(sockets), DEED(events), DEED(loads_a_library), DEED(names_itself), DEED(process_settings), DEED(a_bare_system_call),
-    DEED(an_unseen_mapping), DEED(an_unseen_mask), DEED(an_unseen_setting), DEED(by_chance),
+} actions[] = {
+    ACTION(files), ACTION(standard_files), ACTION(file_from_before_main), ACTION(closes_a_file_from_before_main),
+    ACTION(mappings), ACTION(mappings_between_threads), ACTION(protects_its_data), ACTION(maps_over_its_data),
+    ACTION(moves_the_break), ACTION(forks), ACTION(forks_a_child_that_exits), ACTION(vforks), ACTION(spawns),
+    ACTION(runs_a_command), ACTION(becomes_another), ACTION(becomes_one_that_fails), ACTION(becomes_nothing),
+    ACTION(handlers), ACTION(blocks_signals), ACTION(ends_in_a_handler), ACTION(signal_stack), ACTION(timers),
+    ACTION(a_posix_timer), ACTION(directory), ACTION(file_mask), ACTION(environment), ACTION(limits), ACTION(sockets),
+    ACTION(events), ACTION(loads_a_library), ACTION(names_itself), ACTION(process_settings),
+    ACTION(a_bare_system_call), ACTION(an_unseen_mapping), ACTION(an_unseen_mask), ACTION(an_unseen_setting),
+    ACTION(by_chance),
 };
 
 int main(int count, char **arguments) {
@@ -324,9 +330,9 @@ int main(int count, char **arguments) {
   int seen = atomic_load(&x);
   // Only some executions do it.
   int does = seen != 2 || !strncmp(arguments[1], "an_unseen", 9) || !strcmp(arguments[1], "by_chance");
-  for (unsigned i = 0; does && i < sizeof deeds / sizeof *deeds; i++)
-    if (!strcmp(deeds[i].name, arguments[1]))
-      deeds[i].act();
+  for (unsigned i = 0; does && i < sizeof actions / sizeof *actions; i++)
+    if (!strcmp(actions[i].name, arguments[1]))
+      actions[i].act();
   pthread_join(thread, 0);
   printf("%d %d\n", seen, atomic_load(&x));
   fflush(stdout);

@@ -1,5 +1,5 @@
-// <threads.h>, one thing for each name: every execution must end with status 0. What the threads share is plain, so that a
-// function which orders nothing would show as a race.
+// <threads.h>, one thing for each name: every execution must end with status 0. What the threads share is plain, so
+// that a function which orders nothing would show as a race.
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Blocks that one thread allocates and fills and another reads and frees. Handed over properly, by a mutex or by release and acquire, that is right under
- * every model, and so it is to free a block whose last store is still in the buffer of the thread that frees it ("own"). "early" frees one that another
- * thread reads. */
+/* Blocks that one thread allocates and fills and another reads and frees. Handed over properly, by a mutex or by
+ * release and acquire, that is right under every model, and so it is to free a block whose last store is still in
+ * the buffer of the thread that frees it ("own"). "early" frees one that another thread reads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Loops that wait for plain variables. They end ("comes", "buffered", "long", "a text of several words"), or nobody is left to end them ("never", "lost"). */
+/* Loops that wait for plain variables. They end ("comes", "buffered", "long", "a text of several words"), or nobody
+ * is left to end them ("never", "lost"). */
 #include <pthread.h>
 #include <string.h>
 

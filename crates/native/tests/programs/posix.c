@@ -1,4 +1,5 @@
-// What POSIX lets threads do to each other and to themselves, one thing for each name: every execution must end with status 0.
+// What POSIX lets threads do to each other and to themselves, one thing for each name: every execution must end with
+// status 0.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <poll.h>
@@ -269,7 +270,8 @@ static const struct {
   const char *name;
   void (*run)(void);
 } cases[] = {
-    CASE(cancel_where_it_asks), CASE(cancel_in_a_wait), CASE(cancel_in_sleep), CASE(cancel_at_a_semaphore), CASE(cancel_at_any_time),
+    CASE(cancel_where_it_asks), CASE(cancel_in_a_wait), CASE(cancel_in_sleep), CASE(cancel_at_a_semaphore),
+    CASE(cancel_at_any_time),
     CASE(cancel_when_it_agrees), CASE(exits), CASE(keeps_a_stream), CASE(selects), CASE(polls), CASE(waits_for_events),
     CASE(waits_in_vain), CASE(jumps_everywhere), CASE(asks_for_a_stack), CASE(signals_a_thread), CASE(names_and_places),
     CASE(inherits_priority),

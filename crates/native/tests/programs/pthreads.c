@@ -1,5 +1,5 @@
-// Every kind of pthread object, a pipe between two threads, keys, detached threads and time-outs: every execution must end
-// with status 0.
+// Every kind of pthread object, a pipe between two threads, keys, detached threads and time-outs: every execution must
+// end with status 0.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>

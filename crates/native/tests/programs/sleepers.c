@@ -1,5 +1,5 @@
-// Three threads that sleep equally long, or for different times: the exit status tells in which order they wake, the first one's number
-// times nine plus the second's times three plus the third's.
+// Three threads that sleep equally long, or for different times: the exit status tells in which order they wake, the
+// first one's number times nine plus the second's times three plus the third's.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

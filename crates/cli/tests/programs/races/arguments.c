@@ -1,5 +1,6 @@
-// One thread changes the second byte of a text, the other one hands it to a function of the C library without a lock. The argument says to which
-// one. With the argument "pipe" and its like the library itself orders the two, and nothing is wrong.
+// One thread changes the second byte of a text, the other one hands it to a function of the C library without a lock.
+// The argument says to which one. With the argument "pipe" and its like the library itself orders the two, and nothing
+// is wrong.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

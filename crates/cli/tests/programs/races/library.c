@@ -1,4 +1,5 @@
-// Two threads that meet in memory through functions of libc alone: -DDO=n chooses which, and every one of them is a race.
+// Two threads that meet in memory through functions of libc alone: -DDO=n chooses which, and every one of them is a
+// race.
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>

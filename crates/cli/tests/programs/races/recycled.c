@@ -1,4 +1,5 @@
-// A block that was used, freed and allocated again is published without release. What the old object was used for orders nothing in the new one.
+// A block that was used, freed and allocated again is published without release. What the old object was used for
+// orders nothing in the new one.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

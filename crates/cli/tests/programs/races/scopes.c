@@ -1,4 +1,5 @@
-// Variables of two blocks, which compilers put in the same place, and a function that has returned where another now has its own.
+// Variables of two blocks, which compilers put in the same place, and a function that has returned where another now
+// has its own.
 #include <pthread.h>
 
 static void *add(void *argument) {

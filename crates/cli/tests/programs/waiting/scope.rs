@@ -1,4 +1,5 @@
-// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) all threads have ended when the scope does
+// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) all threads
+// have ended when the scope does
 use std::sync::Mutex;
 use std::thread;
 fn main() {

@@ -1,4 +1,5 @@
-// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) the other thread ends with the scope
+// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) the other
+// thread ends with the scope
 use std::sync::atomic::*;
 use std::thread;
 fn main() {

@@ -1,4 +1,5 @@
-// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) a panic in a thread of the scope is passed on
+// incomplete: (a limit of check, and no proof: the words of a scope begin with other values in other runs) a panic in a
+// thread of the scope is passed on
 use std::thread;
 fn main() {
     let r = std::panic::catch_unwind(|| {
