@@ -9,7 +9,7 @@
 //! of its thread.
 
 use crate::detect::details;
-use crate::detect::shadow::{self, ALLOCATION, Earlier, Kind, READ, What};
+use crate::detect::shadow::{self, ALLOCATION, Earlier, FREE, Kind, READ};
 use crate::platform::global::{self, Global};
 use crate::results;
 use crate::threads::fibers;
@@ -45,6 +45,8 @@ struct State {
     last: Vec<(u32, u32)>,
     /// Blocks of memory by address: where each ends, and its allocation.
     blocks: BTreeMap<usize, (usize, Entry)>,
+    /// The same of blocks that were freed.
+    freed: BTreeMap<usize, (usize, Entry)>,
     /// Under the hardware models: the same as `lines` for locks and the like, by address.
     objects: FxHashMap<usize, Vec<Entry>>,
 }
@@ -73,6 +75,7 @@ pub fn reset(on: bool) {
     state.clocks.clear();
     state.last.clear();
     state.blocks.clear();
+    state.freed.clear();
     state.objects.clear();
 }
 
@@ -138,13 +141,20 @@ fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry)
     }
 }
 
-/// Did the running thread make this access before `thread` freed the memory? Only an atomic one may come so late.
-pub fn comes_before_free(address: usize, kind: Kind, thread: u32) -> bool {
-    let Some(state) = STATE.get().as_ref().filter(|state| state.on && kind.atomic) else { return false };
+/// The running thread frees a block. In an exploration under any model: see [`comes_before_free`].
+pub fn freed(block: usize, size: usize, pc: usize) {
+    let Some(state) = STATE.get().as_mut() else { return };
+    let by = Earlier { thread: fibers::current().0, time: shadow::time(FREE), kind: FREE, pc };
+    let clock = state.clock(by.thread as usize, by.time);
+    state.freed.insert(block, (block + size, Entry { bytes: 0, by, clock }));
+}
+
+/// Did the running thread make this access before the memory was freed? Only an atomic one may come so late.
+pub fn comes_before_free(address: usize, kind: Kind) -> bool {
+    let Some(state) = STATE.get().as_ref().filter(|_| kind.atomic) else { return false };
     let new = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc: 0 };
-    let frees = |old: &&Entry| old.by.kind.what == What::Free && old.by.thread == thread;
-    let line = state.lines.get(&(address & !7));
-    line.and_then(|line| line.iter().rev().find(frees)).is_some_and(|free| free.knows(new, &state.clocks))
+    let block = state.freed.range(..=address).next_back();
+    block.is_some_and(|(_, (end, free))| address < *end && free.knows(new, &state.clocks))
 }
 
 /// The memory is somebody else's now.
@@ -154,16 +164,20 @@ pub fn forget(address: usize, size: usize) {
     if !state.objects.is_empty() {
         state.objects.retain(|at, _| !range.contains(at));
     }
+    let within = |blocks: &mut BTreeMap<usize, (usize, Entry)>| {
+        while let Some(at) = blocks.range(range.clone()).next().map(|(at, _)| *at) {
+            blocks.remove(&at);
+        }
+    };
+    within(&mut state.freed);
     if !state.on {
         return;
     }
+    within(&mut state.blocks);
     if size / 8 > state.lines.len() {
         state.lines.retain(|at, _| !range.contains(at));
     } else {
         range.clone().step_by(8).for_each(|at| drop(state.lines.remove(&at)));
-    }
-    while let Some(at) = state.blocks.range(range.clone()).next().map(|(at, _)| *at) {
-        state.blocks.remove(&at);
     }
 }
 

@@ -263,7 +263,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         }
         let other = kind_of(old, line.places[i]);
         if old & FREED != 0 {
-            if exact::comes_before_free(address, kind, by_whom(old).0) {
+            if exact::comes_before_free(address, kind) {
                 continue;
             }
             global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));

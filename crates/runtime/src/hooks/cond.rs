@@ -79,8 +79,7 @@ pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int
         control::perform(Op::Sync(Sync::Unlock { mutex: key }));
         let woken = attempt(deadline, dequeue(set, RmwOrder::Relaxed)) == Some(true);
         control::perform(Op::Sync(Sync::Lock { mutex: key }));
-        mutex::at(mutex).own(count);
-        return if woken { 0 } else { ETIMEDOUT };
+        return taken_again(mutex, count, !woken);
     }
     fibers::me().deadline = deadline;
     control::perform(Op::Sync(Sync::Wait { condvar: condition as u64, mutex: key }));
@@ -89,8 +88,15 @@ pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int
         leave(condition as u64);
         control::perform(Op::Sync(Sync::Lock { mutex: key }));
     }
-    mutex::at(mutex).own(count);
-    if late { ETIMEDOUT } else { 0 }
+    taken_again(mutex, count, late)
+}
+
+/// The wait is over, and the mutex is the running thread's again: what the wait returns.
+fn taken_again(mutex: *mut Mutex, count: u32, late: bool) -> c_int {
+    match mutex::at(mutex).own(count) {
+        0 if late => ETIMEDOUT,
+        result => result,
+    }
 }
 
 /// Wakes one thread, or all.

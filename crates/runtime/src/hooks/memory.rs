@@ -93,6 +93,7 @@ pub fn release(block: usize) {
                     shadow::free(block, size, global::caller());
                     explore::freeing(false);
                     if explore::is_on() {
+                        exact::freed(block, size, global::caller());
                         opaque::forget(block, size);
                     } else {
                         control::give_back(block, size);

@@ -13,7 +13,7 @@ use crate::platform::real::real;
 use crate::threads::{clock, fibers};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
-use libc::{EBUSY, EDEADLK, EPERM, ETIMEDOUT, c_int, timespec};
+use libc::{EBUSY, EDEADLK, EINVAL, ENOTRECOVERABLE, EOWNERDEAD, EPERM, ETIMEDOUT, c_int, timespec};
 
 /// The beginning of glibc's `pthread_mutex_t`.
 #[repr(C)]
@@ -27,6 +27,12 @@ pub struct Mutex {
 
 const RECURSIVE: i32 = 1;
 const ERROR_CHECKING: i32 = 2;
+/// In the kind: who takes it next is told when its owner has ended.
+const ROBUST: i32 = 16;
+/// In the users of a robust mutex: its owner has ended, and nobody has said that what it protects is in order again.
+const INCONSISTENT: u32 = 1 << 31;
+/// There: it was given back like that, and cannot be taken any more.
+const NOT_RECOVERABLE: u32 = 1 << 30;
 /// How glibc marks a mutex that was destroyed: as of a kind that there is not.
 const DESTROYED: i32 = -1;
 
@@ -43,11 +49,19 @@ impl Mutex {
         self as *const Mutex as usize
     }
 
-    /// The running thread has it.
-    pub fn own(&mut self, count: u32) {
+    /// The running thread has been given it, and will hold it so often. Says what libc's function would return.
+    pub fn own(&mut self, count: u32) -> c_int {
+        if self.users & NOT_RECOVERABLE != 0 {
+            control::perform(Op::Sync(Sync::Unlock { mutex: self.key() }));
+            return ENOTRECOVERABLE;
+        }
         self.owner = fibers::current().0 as i32 + 1;
         self.count = count;
         objects::hold(self.address());
+        if self.kind != DESTROYED && self.kind & ROBUST != 0 {
+            fibers::me().robust.push(self.address());
+        }
+        if self.users & INCONSISTENT != 0 { EOWNERDEAD } else { 0 }
     }
 
     fn is_mine(&self) -> bool {
@@ -58,6 +72,10 @@ impl Mutex {
     pub fn disown(&mut self) -> u32 {
         if let Some((holder, _)) = self.holder() {
             objects::let_go(holder, self.address());
+            let robust = &mut fibers::all().get(holder).robust;
+            if let Some(i) = robust.iter().rposition(|at| *at == self.address()) {
+                robust.remove(i);
+            }
         }
         self.owner = 0;
         std::mem::take(&mut self.count)
@@ -123,8 +141,7 @@ pub fn lock(mutex: *mut Mutex, deadline: Option<u64>) -> c_int {
     if late {
         return ETIMEDOUT;
     }
-    at(mutex).own(1);
-    0
+    at(mutex).own(1)
 }
 
 hook! { fn pthread_mutex_lock(mutex: *mut Mutex) -> c_int {
@@ -150,8 +167,7 @@ pub fn try_lock(mutex: *mut Mutex) -> c_int {
     if !control::perform(Op::Sync(Sync::TryLock { mutex: at(mutex).key() })).success {
         return EBUSY;
     }
-    at(mutex).own(1);
-    0
+    at(mutex).own(1)
 }
 
 hook! { fn pthread_mutex_timedlock(mutex: *mut Mutex, time: *const timespec) -> c_int {
@@ -211,10 +227,35 @@ pub fn unlock(mutex: *mut Mutex) -> c_int {
         this.count -= 1;
         return 0;
     }
+    if this.users & INCONSISTENT != 0 {
+        this.users = this.users & !INCONSISTENT | NOT_RECOVERABLE;
+    }
     this.disown();
     control::perform(Op::Sync(Sync::Unlock { mutex: this.key() }));
     0
 }
+
+/// The running thread ends. Robust mutexes that it holds go to whoever comes next, who is told.
+pub fn owner_ends() {
+    while let Some(address) = fibers::me().robust.last() {
+        let this = at(*address as *mut Mutex);
+        this.users |= INCONSISTENT;
+        this.disown();
+        control::perform(Op::Sync(Sync::Unlock { mutex: this.key() }));
+    }
+}
+
+hook! { fn pthread_mutex_consistent(mutex: *mut Mutex) -> c_int {
+    if !active() {
+        return real!(pthread_mutex_consistent(mutex): fn(*mut Mutex) -> c_int);
+    }
+    let this = at(mutex);
+    if this.users & INCONSISTENT == 0 || !this.is_mine() {
+        return EINVAL;
+    }
+    this.users &= !INCONSISTENT;
+    0
+} }
 
 hook! { fn pthread_mutex_init(mutex: *mut Mutex, attributes: usize) -> c_int {
     initialise(mutex);
@@ -361,11 +402,4 @@ hook! { fn pthread_spin_unlock(lock: usize) -> c_int {
         control::perform(Op::Sync(Sync::Unlock { mutex: lock as u64 }));
     });
     0
-} }
-
-hook! { fn pthread_mutexattr_setrobust(attributes: usize, robust: c_int) -> c_int {
-    if active() && robust == libc::PTHREAD_MUTEX_ROBUST {
-        at_work(|| crate::results::note("a robust mutex is treated as any other: nobody is told that its owner has ended"));
-    }
-    real!(pthread_mutexattr_setrobust(attributes, robust): fn(usize, c_int) -> c_int)
 } }

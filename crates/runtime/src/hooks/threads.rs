@@ -1,6 +1,6 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
-use super::{access, at_work, early, hook, text};
+use super::{access, at_work, early, hook, mutex, text};
 use crate::detect::details;
 use crate::detect::shadow::WRITE;
 use crate::drive::{control, ending};
@@ -151,6 +151,7 @@ fn is_ending(thread: ThreadId) -> bool {
 
 /// The running thread is about to end.
 pub fn ends() {
+    mutex::owner_ends();
     if explore::is_on() && shared::has(Habit::TriesToJoin) {
         let (at, order) = (ending_of(fibers::current()), StoreOrder::Release);
         control::perform(Op::Access(Access::Store { at, order, value: Value(1) }));

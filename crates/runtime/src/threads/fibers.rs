@@ -82,6 +82,8 @@ pub struct Fiber {
     pub name: Option<[u8; 16]>,
     /// The locks that it holds, and where it took them, in that order.
     pub held: Vec<(usize, usize)>,
+    /// The robust mutexes among them.
+    pub robust: Vec<usize>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
     pub signals: u64,
     /// It was cancelled; and may not be, or may be at any time, or stands where it may be.
@@ -287,6 +289,7 @@ impl Fibers {
         fiber.looking = false;
         fiber.name = None;
         fiber.held.clear();
+        fiber.robust.clear();
         fiber.signals = 0;
         fiber.cancelled = false;
         fiber.uncancellable = false;
