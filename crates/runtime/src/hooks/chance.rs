@@ -49,6 +49,14 @@ hook! { fn getentropy(buffer: *mut c_void, length: size_t) -> c_int {
     0
 } }
 
+// `std::random_device`, which asks the processor where it can.
+hook! { fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint {
+    if !active() {
+        return real!(_ZNSt13random_device9_M_getvalEv(device): fn(*mut c_void) -> c_uint);
+    }
+    (next() >> 32) as c_uint
+} }
+
 hook! { fn arc4random() -> u32 {
     if !active() {
         return real!(arc4random(): fn() -> u32);

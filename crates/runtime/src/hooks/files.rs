@@ -19,6 +19,8 @@ struct State {
     flags: [c_int; 3],
     /// Files may have been opened.
     opened: bool,
+    /// A device that gives random numbers may be among them.
+    random: bool,
     /// The standard files may be others than before.
     standard: bool,
     /// The directory before the execution, and whether it was left.
@@ -32,6 +34,7 @@ static STATE: Global<State> = Global::new(State {
     input: -1,
     flags: [0; 3],
     opened: false,
+    random: false,
     standard: false,
     directory: -1,
     moved: false,
@@ -104,13 +107,21 @@ fn opens_named(path: *const c_char, writes: bool) {
     STATE.get().opened = true;
     // Devices and the like are there for everybody.
     const COMMON: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
-    if writes && !path.is_null() {
+    if !path.is_null() {
         // SAFETY: a string that ends, by the contract of the function.
         let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-        if !COMMON.iter().any(|common| path.starts_with(common)) {
+        STATE.get().random |= path.starts_with(b"/dev/") && path.ends_with(b"random");
+        if writes && !COMMON.iter().any(|common| path.starts_with(common)) {
             restart::writes_to_file();
         }
     }
+}
+
+/// Is the file a device that gives random numbers?
+#[inline]
+pub fn is_random(file: c_int) -> bool {
+    const DEVICES: [u64; 2] = [libc::makedev(1, 8), libc::makedev(1, 9)];
+    STATE.get().random && sys::device(file).is_some_and(|device| DEVICES.contains(&device))
 }
 
 /// Does somebody who opens a file like this write to it?

@@ -3,8 +3,8 @@
 //! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way
 //! until the kernel says that it will not block. With nobody else left to run, it is made as it is.
 
-use super::files::{opens, used};
-use super::{at_work, cancel, descriptors, hook, text, watch};
+use super::files::{is_random, opens, used};
+use super::{at_work, cancel, chance, descriptors, hook, text, watch};
 use crate::drive::control;
 use crate::explore;
 use crate::platform::global::{self, active};
@@ -96,6 +96,10 @@ pub fn keeping_error(act: impl FnOnce()) {
 }
 
 hook! { fn read(file: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
+    if active() && is_random(file) {
+        chance::fill(buffer, size);
+        return size as ssize_t;
+    }
     used(file);
     await_file(file, libc::POLLIN);
     has_read(file, buffer as usize, real!(read(file, buffer, size): fn(c_int, *mut c_void, size_t) -> ssize_t))

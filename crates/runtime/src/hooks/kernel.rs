@@ -113,6 +113,13 @@ hook! { fn signal(number: c_int, handler: sighandler_t) -> sighandler_t {
     real!(signal(number, handler): fn(c_int, sighandler_t) -> sighandler_t)
 } }
 
+hook! { fn __sysv_signal(number: c_int, handler: sighandler_t) -> sighandler_t {
+    if active() {
+        at_work(|| remember(number));
+    }
+    real!(__sysv_signal(number, handler): fn(c_int, sighandler_t) -> sighandler_t)
+} }
+
 /// Was all of this mapped in this execution?
 fn is_mapped(address: usize, length: usize) -> bool {
     let within = |(at, size): &(usize, usize)| *at <= address && address + length <= at + size;

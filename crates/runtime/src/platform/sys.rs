@@ -198,6 +198,16 @@ pub fn memory_file(name: &[u8]) -> Option<i32> {
     (file >= 0).then_some(file as i32)
 }
 
+/// The number of the device that this file is, if it is one.
+pub fn device(file: i32) -> Option<u64> {
+    // SAFETY: any bits are such a structure; the kernel fills it in.
+    let (error, about) = unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        (call(libc::SYS_fstat, [file as usize, &raw mut about as usize, 0, 0, 0, 0]), about)
+    };
+    (error == 0 && about.st_mode & libc::S_IFMT == libc::S_IFCHR).then_some(about.st_rdev)
+}
+
 /// Makes `to` another name of `from`.
 pub fn duplicate(from: i32, to: i32) {
     plain(libc::SYS_dup2, [from as usize, to as usize, 0, 0, 0, 0]);
