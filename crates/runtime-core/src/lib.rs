@@ -3,10 +3,11 @@
 //! `fencepost-runtime` defines `malloc` and `pthread_create`, so that nothing can be linked with it, unit tests least of
 //! all. What it computes without looking at memory or calling the system is here, where tests run it: size classes of
 //! the heap, slots of the race detector, masks of bytes, formats of `printf` and `scanf`, machine code that may be
-//! moved, mangled names.
+//! moved, mangled names, the end of a long trace.
 
 #![forbid(unsafe_code)]
 
+pub mod ending;
 pub mod format;
 pub mod machine_code;
 pub mod mangled;

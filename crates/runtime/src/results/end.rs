@@ -9,7 +9,8 @@ use crate::drive::{atomically, campaign, control, debugger, hunt, spec};
 use crate::platform::modules;
 use crate::threads::fibers;
 use crate::{explore, hooks};
-use fencepost_mailbox::{End, Frame, Header, Message, Record, Report, Request, Stack, death};
+use fencepost_mailbox::{AccessSite, End, Frame, Header, Message, Record, Report, Request, Stack, death};
+use fencepost_runtime_core::ending::{Renumbering, keep_end};
 use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
 use std::sync::atomic::Ordering;
 
@@ -59,6 +60,17 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
         hunt::end(execution, harm, failures, || read_output(0));
     }
+    // Findings speak of events by their numbers in the trace.
+    let mut trace = request.keep_traces.then(|| explore::take_trace().unwrap_or_else(control::trace));
+    let sites: Vec<AccessSite> = found.iter().flat_map(|f| f.sites.iter().copied()).collect();
+    let numbers = trace.as_mut().and_then(|trace| shorten(trace, &sites));
+    if let Some(numbers) = &numbers {
+        note(format!(
+            "the execution is long: its first {} steps are not shown, but for what later ones have read",
+            numbers.cut()
+        ));
+        found.iter_mut().for_each(|f| renumber(f, numbers));
+    }
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
             let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
@@ -94,9 +106,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
             log(&Record::Output { fingerprint, execution, text, choices: control::choices() });
         }
     }
-    if request.keep_traces {
-        let mut trace = explore::take_trace().unwrap_or_else(control::trace);
-        shorten(&mut trace);
+    if let Some(mut trace) = trace {
         match verdict {
             // The engine does not hear of these.
             Verdict::Exit(_) => trace.outcome = Outcome::Finished,
@@ -114,7 +124,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         && let Some((seed, sampling)) = control::plan()
     {
         let mut trace = control::trace();
-        shorten(&mut trace);
+        shorten(&mut trace, &[]);
         let places: Vec<Frame> = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         let text = serde_json::to_vec(&(&trace, places)).unwrap_or_default();
         log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
@@ -126,6 +136,17 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     header.failing.fetch_add(any.into(), Ordering::Relaxed);
     header.done.fetch_add(1, Ordering::Relaxed);
     any
+}
+
+/// Were all executions so far cut off, and so many that others will be, too? Those that take too long count for more.
+pub fn all_cut_off() -> bool {
+    const MOST_LATE: u64 = 3;
+    const MOST_LONG: u64 = 8;
+    let Some(header) = header() else { return false };
+    let count = |end: End| header.ended[end as usize].load(Ordering::Relaxed);
+    let (late, long) = (count(End::Timeout), count(End::StepLimit));
+    let all = header.done.load(Ordering::Relaxed) == late + long && header.failing.load(Ordering::Relaxed) == 0;
+    all && (late >= MOST_LATE || late + long >= MOST_LONG)
 }
 
 /// Remembers where threads were when a limit cut an execution off, once for each place.
@@ -142,13 +163,39 @@ fn cut_off(header: &Header, late: bool) {
     }
 }
 
-/// More events than this of an execution are not kept: nobody reads them, and the log has an end.
+/// More events than this of an execution are not kept, unless a finding is about earlier ones: nobody reads them.
 const MOST_EVENTS: usize = 100_000;
+/// More than this are not kept in any case: the log has an end.
+const MOST_OF_ALL: usize = 400_000;
 
-fn shorten(trace: &mut Trace) {
-    if trace.events.len() > MOST_EVENTS {
-        trace.events.truncate(MOST_EVENTS);
-        trace.coherence.iter_mut().for_each(|list| list.stores.retain(|store| store.index() <= MOST_EVENTS));
+/// Keeps the end of a long trace, from the first of the accesses on that findings are about.
+fn shorten(trace: &mut Trace, sites: &[AccessSite]) -> Option<Renumbering> {
+    let length = trace.events.len();
+    let mut counts: Vec<u32> = Vec::new();
+    let mut first = length.saturating_sub(MOST_EVENTS);
+    for (i, event) in trace.events.iter().enumerate().take(first) {
+        let thread = event.thread.index();
+        if counts.len() <= thread {
+            counts.resize(thread + 1, 0);
+        }
+        counts[thread] += 1;
+        if sites.iter().any(|site| site.thread as usize == thread && site.time <= counts[thread]) {
+            first = i;
+            break;
+        }
+    }
+    keep_end(trace, first.max(length.saturating_sub(MOST_OF_ALL)))
+}
+
+/// Calls the events that a finding is about by their new names. An access that lies before all that is kept has none.
+fn renumber(found: &mut Found, numbers: &Renumbering) {
+    found.after = found.after.map(|after| numbers.of_all(after));
+    let known = |site: &AccessSite| numbers.has(ThreadId(site.thread), site.time);
+    if !found.sites.iter().all(known) {
+        return found.sites.clear();
+    }
+    for site in &mut found.sites {
+        site.time = numbers.of_thread(ThreadId(site.thread), site.time.saturating_sub(1)) + 1;
     }
 }
 

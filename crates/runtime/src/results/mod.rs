@@ -6,7 +6,7 @@ mod output;
 
 use crate::platform::global::Global;
 use crate::platform::sys;
-pub use end::{died, end, ending, fingerprint};
+pub use end::{all_cut_off, died, end, ending, fingerprint};
 use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request};
 use findings::{Found, hash};
 pub use findings::{any_found, found, found_there, is_first, misuse, race, stack, wild_access};

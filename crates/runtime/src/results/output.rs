@@ -37,11 +37,19 @@ pub fn becomes_another() {
 }
 
 pub(super) fn read_output(i: usize) -> String {
+    // Of much output the end: that is where things went wrong.
+    const MOST: usize = 64 << 10;
     let file = results().output[i];
-    let length = sys::position(file).min(64 << 10);
-    let mut text = vec![0; length];
-    let read = sys::read_at(file, &mut text, 0);
+    let end = sys::position(file);
+    let start = end.saturating_sub(MOST);
+    let mut text = vec![0; end - start];
+    let read = sys::read_at(file, &mut text, start);
     text.truncate(read.max(0) as usize);
+    if start > 0 {
+        let line = text.iter().position(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let left_out = start + line;
+        text.splice(..line, format!("[{left_out} bytes before this are left out]\n").into_bytes());
+    }
     if i == 0 {
         text.extend(crate::hooks::process::unflushed());
     }
