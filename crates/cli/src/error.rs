@@ -78,6 +78,11 @@ impl Error {
         }
     }
 
+    /// Does nobody read what is printed any more?
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Error::Stdout(cause) if cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// The exit status.
     pub fn status(&self) -> Status {
         match self {

@@ -11,10 +11,22 @@ mod commands;
 mod error;
 mod progress;
 mod screen;
+mod signals;
 
 use std::process::ExitCode;
 
+/// The first thread's stack is as small as the user's limit says; this is what it usually is.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    signals::survive_limits();
+    match std::thread::Builder::new().stack_size(STACK).spawn(run) {
+        Ok(thread) => thread.join().unwrap_or(error::Status::Failed.into()),
+        Err(_) => run(),
+    }
+}
+
+fn run() -> ExitCode {
     let result = args::parse().and_then(|cli| commands::run(cli.command, &mut screen::Screen::new(cli.screen)));
     match result {
         Ok(status) => status.into(),

@@ -49,10 +49,12 @@ impl Screen {
             true => format!("{}\n", outcome.verdict()),
             false => self.format.render(&outcome.document(), self.style),
         };
-        self.print(&text)?;
-        match outcome.unwritten {
-            Some(error) => Err(error.into()),
-            None => Ok(outcome.verdict().into()),
+        let verdict = outcome.verdict();
+        match (self.print(&text), outcome.unwritten) {
+            (Err(error), _) if !error.is_closed_pipe() => Err(error),
+            (_, Some(error)) => Err(error.into()),
+            // Whoever closed the pipe may still look at the exit status.
+            _ => Ok(verdict.into()),
         }
     }
 

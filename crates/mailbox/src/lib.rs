@@ -107,6 +107,8 @@ pub mod state {
     /// The execution under way is about to write to a file that executions of other workers write to as well: it does
     /// not count, and one worker has to do all.
     pub const ALONE: u32 = 6;
+    /// The first executions were all cut off by a limit: more of them would be, too.
+    pub const HOPELESS: u32 = 7;
 }
 
 /// The beginning of the file.

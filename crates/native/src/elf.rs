@@ -16,6 +16,7 @@
 
 use crate::image::{Header, Image, Kind, hex};
 use crate::libraries::{self, Library, Role, SearchPath};
+use object::{Object as _, ObjectSection as _};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -29,7 +30,7 @@ pub use crate::image::Architecture;
 pub struct Target {
     /// The executable, as an absolute path. Symbolic links are kept: programs look at their own name.
     pub path: PathBuf,
-    /// SHA-256 of the file, in hexadecimal: a replay compares it to notice a changed program.
+    /// SHA-256 of what is loaded of the file, in hexadecimal: a replay compares it to notice a changed program.
     pub digest: String,
     /// The linker's build id, in hexadecimal, if it wrote one.
     pub build_id: Option<String>,
@@ -278,19 +279,33 @@ fn start_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// The SHA-256 of a file, in hexadecimal.
+/// The SHA-256 of what is loaded of a program, or of any other file, in hexadecimal.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn digest(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let bytes = fs::read(path)?;
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            length => hash.update(&buffer[..length]),
+    match object::File::parse(&*bytes) {
+        Ok(file) => loaded(&file, &mut hash),
+        Err(_) => hash.update(&bytes),
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+/// What of a program is loaded: its debug information, which has names of directories in it, does not change what it
+/// does, and neither do its notes, one of which is a digest of the debug information.
+fn loaded(file: &object::File<'_>, hash: &mut Sha256) {
+    for section in file.sections() {
+        // Only what is loaded has an address.
+        let is_loaded = section.address() != 0;
+        if !is_loaded || section.kind() == object::SectionKind::Note {
+            continue;
         }
+        hash.update(section.name_bytes().unwrap_or_default());
+        hash.update(section.address().to_le_bytes());
+        hash.update(section.size().to_le_bytes());
+        hash.update(section.data().unwrap_or_default());
     }
 }
 

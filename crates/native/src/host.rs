@@ -4,6 +4,7 @@
 //! worker runs thousands of executions by itself; the two sides share a [mailbox](fencepost_mailbox). If a worker
 //! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
+use crate::interrupt;
 use fencepost_mailbox::{
     Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
@@ -20,8 +21,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Many executions of one program.
@@ -39,6 +40,10 @@ pub struct Campaign {
     pub timeout: Duration,
     /// When all must be over, in the middle of whatever is done then.
     pub deadline: Option<Instant>,
+    /// Does it end when that is [wished](crate::interrupt)?
+    pub interruptible: bool,
+    /// Where the program runs; where this process does, if nothing is said.
+    pub directory: Option<PathBuf>,
     /// How many workers. The executions and what they find do not depend on it.
     pub jobs: usize,
     /// Compare executions that restarted in place with fresh processes?
@@ -54,6 +59,17 @@ pub struct Progress {
     pub executions: AtomicU64,
     /// Findings so far; the same one in two workers counts twice.
     pub findings: AtomicU64,
+    /// Those that nobody has taken up yet.
+    pub reports: Mutex<Vec<Report>>,
+    /// One execution after the other was cut off: nobody goes on.
+    hopeless: AtomicBool,
+}
+
+impl Progress {
+    /// What was found since this was last asked.
+    pub fn take_reports(&self) -> Vec<Report> {
+        std::mem::take(&mut *self.reports.lock().expect("nobody panics while reports are added"))
+    }
 }
 
 impl Campaign {
@@ -89,6 +105,8 @@ impl Campaign {
             },
             timeout: Duration::from_secs(10),
             deadline: None,
+            interruptible: true,
+            directory: None,
             jobs: 1,
             progress: Arc::default(),
             checked: true,
@@ -97,18 +115,29 @@ impl Campaign {
 }
 
 impl Campaign {
-    /// Is there no time left?
+    /// Is there no time left, or no wish to go on?
     pub fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.is_interrupted()
+            || self.progress.hopeless.load(Ordering::Relaxed)
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interruptible && interrupt::is_wished()
+    }
+
+    fn explores(&self) -> bool {
+        matches!(self.request.campaign, CampaignSpec::Explore { .. })
     }
 
     /// When its workers are killed. An exploration looks at the clock itself, and says how far it is.
     fn last_moment(&self) -> Option<Instant> {
-        const GRACE: Duration = Duration::from_millis(80);
-        let explores = matches!(self.request.campaign, CampaignSpec::Explore { .. });
-        self.deadline.map(|deadline| if explores { deadline + GRACE } else { deadline })
+        self.deadline.map(|deadline| if self.explores() { deadline + GRACE } else { deadline })
     }
 }
+
+/// How long an exploration has to say how far it is.
+const GRACE: Duration = Duration::from_millis(80);
 
 /// Something that was found, with how often.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -171,6 +200,10 @@ pub struct Results {
     /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions
     /// that took, and why there may be others.
     pub collected: Option<Collected>,
+    /// The first executions were all cut off by a limit, and no others were tried.
+    pub hopeless: bool,
+    /// Why the rest of the work could not be done, if it could not.
+    pub failure: Option<String>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -224,6 +257,10 @@ pub fn find_runtime() -> Option<PathBuf> {
     command.ancestors().skip(1).take(3).map(|dir| dir.join("libfencepost_runtime.so")).find(|path| path.exists())
 }
 
+/// If the first executions all take too long, and so many of them could not even be interrupted, more of them will not
+/// be better.
+const MOST_KILLED: u64 = 3;
+
 /// Executions that may be longer than this are not compared.
 const LONGEST_COMPARED: u64 = 2_000_000;
 
@@ -231,7 +268,23 @@ const LONGEST_COMPARED: u64 = 2_000_000;
 ///
 /// Executions that restart in place are checked: a few of them are run again in fresh processes and must give the
 /// same traces. If they do not, none is trusted, and all are run again in child processes, unless the user insists.
+///
+/// # Errors
+/// The work could not be done, and nothing had been found by then. What had been found comes with a warning.
 pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
+    let mut results = run_checked(campaign)?;
+    match results.failure.take() {
+        Some(failure) if results.found.is_empty() => return Err(io::Error::other(failure)),
+        Some(failure) => {
+            let after = results.executions;
+            results.warnings.push(format!("the work ended after {after} executions: {failure}"));
+        }
+        None => {}
+    }
+    Ok(results)
+}
+
+fn run_checked(campaign: &Campaign) -> io::Result<Results> {
     let start = Instant::now();
     let library = Library::new(&campaign.runtime)?;
     let Request { first, count, restart, .. } = campaign.request;
@@ -245,7 +298,7 @@ pub fn run_campaign(campaign: &Campaign) -> io::Result<Results> {
     // One of the first, because few may be run; the one with the most before it; one in between.
     campaign.request.digests = vec![first + 1, first + count / 2, first + count - 1];
     let mut results = run_once(&campaign, &library, start)?;
-    if restart == Restart::Fork || campaign.is_over() {
+    if restart == Restart::Fork || campaign.is_over() || results.failure.is_some() {
         // Nothing to compare, or no time for it; but whatever is kept of those executions is kept in any case.
         return Ok(results);
     }
@@ -329,9 +382,16 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
             pieces.map(|(first, count)| scope.spawn(move || run_piece(campaign, library, first, count))).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's thread does not panic")).collect()
     });
+    let mut parts: Vec<Results> = parts.into_iter().collect::<io::Result<_>>()?;
+    if parts[0].hopeless {
+        // How far the others came by then is a matter of chance. What they found is worth keeping in any case.
+        let others = parts.drain(1..).collect::<Vec<_>>();
+        let found = others.into_iter().flat_map(|other| other.found).collect();
+        parts.push(Results { found, ..Results::default() });
+    }
     let mut results = Results::default();
     for part in parts {
-        merge(&mut results, part?);
+        merge(&mut results, part);
     }
     if results.alone && jobs > 1 {
         // The executions do not depend on how many workers there are.
@@ -406,15 +466,36 @@ pub fn monotonic_after(time: Duration) -> u64 {
 }
 
 /// A directory in which the runtime has the name under which programs look for it.
-pub(crate) struct Library(tempfile::TempDir);
+pub(crate) enum Library {
+    /// It has that name where it is.
+    There(PathBuf),
+    /// A link, which is removed afterwards.
+    Linked(tempfile::TempDir),
+}
 
 impl Library {
     pub(crate) fn new(runtime: &Path) -> io::Result<Library> {
+        let runtime = std::path::absolute(runtime)?;
+        if let (Some(name), Some(directory)) = (runtime.file_name(), runtime.parent())
+            && name == LIBRARY
+        {
+            return Ok(Library::There(directory.to_owned()));
+        }
         let dir = tempfile::tempdir()?;
-        std::os::unix::fs::symlink(std::path::absolute(runtime)?, dir.path().join("libtsan.so.2"))?;
-        Ok(Library(dir))
+        std::os::unix::fs::symlink(runtime, dir.path().join(LIBRARY))?;
+        Ok(Library::Linked(dir))
+    }
+
+    fn directory(&self) -> &Path {
+        match self {
+            Library::There(directory) => directory,
+            Library::Linked(directory) => directory.path(),
+        }
     }
 }
+
+/// The name under which programs look for the runtime.
+const LIBRARY: &str = "libtsan.so.2";
 
 /// One piece of the work, with as many workers after each other as it takes.
 fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> io::Result<Results> {
@@ -423,12 +504,21 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     let mut restart = campaign.request.restart;
     let mut before: Option<Mailbox> = None;
     while next < end && !campaign.is_over() {
-        let mut mailbox =
-            Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() })?;
-        if let Some(before) = &before {
-            mailbox.go_on_from(before);
-        }
-        let mut worker = start(campaign, library, &mailbox)?;
+        let made = Mailbox::new(&Request { first: next, count: end - next, restart, ..campaign.request.clone() });
+        let started = made.and_then(|mut mailbox| {
+            if let Some(before) = &before {
+                mailbox.go_on_from(before);
+            }
+            let worker = start(campaign, library, &mailbox)?;
+            Ok((mailbox, worker))
+        });
+        let (mut mailbox, mut worker) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                results.failure = Some(error.to_string());
+                break;
+            }
+        };
         let (status, killed) = match watch(&mut worker, &mailbox, campaign)? {
             Watched::Ended(status) => (status, false),
             Watched::Killed(status) => (status, true),
@@ -461,10 +551,21 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
         mailbox.collect(&mut results);
         match state {
             state::DONE => break,
+            state::HOPELESS => {
+                results.hopeless = true;
+                campaign.progress.hopeless.store(true, Ordering::Relaxed);
+                break;
+            }
             state::RUNNING => {
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 if killed || status.signal() == Some(libc::SIGKILL) {
                     results.record_kill(current, killed.then_some(campaign.timeout));
+                    let none_ended = results.ended.get(name(End::Timeout)) == Some(&results.executions);
+                    if first == 0 && none_ended && results.executions >= MOST_KILLED {
+                        results.hopeless = true;
+                        campaign.progress.hopeless.store(true, Ordering::Relaxed);
+                        break;
+                    }
                 } else {
                     results.record_death(current, status);
                 }
@@ -483,14 +584,16 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 before = Some(mailbox);
             }
             state::BROKEN => {
-                let why = results.notes.last().cloned().unwrap_or_default();
-                return Err(io::Error::other(format!("the runtime gave up: {why}")));
+                let why = results.notes.pop().unwrap_or_default();
+                results.failure = Some(format!("the runtime gave up: {why}"));
+                break;
             }
             _ => {
-                return Err(io::Error::other(format!(
+                results.failure = Some(format!(
                     "{} ended before the runtime was reached ({status}): is it built with -fsanitize=thread?",
                     campaign.program.display()
-                )));
+                ));
+                break;
             }
         }
     }
@@ -499,14 +602,14 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
 
 /// What the program finds in its environment beside what is there already.
 pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
-    let mut path = library.0.path().as_os_str().to_owned();
+    let mut path = library.directory().as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
         path.push(":");
         path.push(old);
     }
     // First of all libraries, whatever the order in which the program was linked: what is looked up must be found
     // here before libc.
-    let mut preload = library.0.path().join("libtsan.so.2").into_os_string();
+    let mut preload = library.directory().join(LIBRARY).into_os_string();
     if let Some(old) = std::env::var_os("LD_PRELOAD").filter(|p| !p.is_empty()) {
         preload.push(":");
         preload.push(old);
@@ -525,11 +628,20 @@ pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static st
 fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
     let mut command = Command::new(&campaign.program);
     command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
-    // SAFETY: between fork and exec, two system calls that change this process's own flags: the same addresses every
-    // time, and no life after the host's.
+    // Ctrl-C is for the host, which says when a worker ends.
+    command.process_group(0);
+    if let Some(directory) = &campaign.directory {
+        command.current_dir(directory);
+    }
+    let host = std::process::id();
+    // SAFETY: between fork and exec, system calls that change this process's own flags: the same addresses every time,
+    // and no life after the host's, even if that has ended by now.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() as u32 != host {
+                libc::_exit(1);
+            }
             match libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) {
                 -1 => Err(io::Error::last_os_error()),
                 _ => Ok(()),
@@ -578,13 +690,21 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
     let mut pulse = 0;
     let mut since = Instant::now();
     let (mut interrupted, mut killed) = (false, false);
-    let last = campaign.last_moment();
+    let mut last = campaign.last_moment();
+    let mut stopping = false;
     let alarm = Alarm::new(worker);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
             seen.update(mailbox, &campaign.progress);
             return Ok(if killed { Watched::Killed(status) } else { Watched::Ended(status) });
+        }
+        if !stopping && (campaign.is_interrupted() || campaign.progress.hopeless.load(Ordering::Relaxed)) {
+            stopping = true;
+            // An exploration says how far it is, if it has the time.
+            mailbox.header().exploring.cut.store(1, Ordering::Relaxed);
+            mailbox.header().exploring.stop.store(1, Ordering::Relaxed);
+            last = Some(Instant::now() + if campaign.explores() { GRACE } else { Duration::ZERO });
         }
         let left = last.map(|last| last.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -625,8 +745,18 @@ impl Seen {
         if used > self.log {
             const FINDING: &[u8] = b"{\"record\":\"finding\"";
             let new = mailbox.map[LOG_OFFSET + self.log..LOG_OFFSET + used].split(|byte| *byte == b'\n');
-            let findings = new.filter(|line| line.starts_with(FINDING)).count();
-            progress.findings.fetch_add(findings as u64, Ordering::Relaxed);
+            let findings =
+                new.filter(|line| line.starts_with(FINDING)).filter_map(|line| {
+                    match serde_json::from_slice::<Record>(line) {
+                        Ok(Record::Finding(report)) => Some(*report),
+                        _ => None,
+                    }
+                });
+            let mut reports = progress.reports.lock().expect("nobody panics while reports are added");
+            let before = reports.len();
+            reports.extend(findings);
+            progress.findings.fetch_add((reports.len() - before) as u64, Ordering::Relaxed);
+            drop(reports);
             self.log = used;
         }
     }
@@ -656,7 +786,8 @@ impl Results {
             let (executions, blocked) =
                 (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
             self.explored = Some(Explored { complete: false, executions, blocked });
-            self.notes.push("the limit of time was reached, in the middle of an execution".into());
+            let why = if campaign.is_interrupted() { "interrupted" } else { "the limit of time was reached" };
+            self.notes.push(format!("{why}, in the middle of an execution").into());
         }
     }
 
@@ -727,6 +858,8 @@ pub fn merge(into: &mut Results, other: Results) {
         .into_iter()
         .flatten()
         .min_by_key(|irreversible| irreversible.execution);
+    into.hopeless |= other.hopeless;
+    into.failure = into.failure.take().or(other.failure);
     into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
     into.collected = other.collected.or(into.collected.take());
@@ -758,7 +891,13 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     pub(crate) fn new(request: &Request) -> io::Result<Mailbox> {
         let file = File::from(rustix::fs::memfd_create("fencepost", MemfdFlags::CLOEXEC)?);
-        file.set_len(FILE_SIZE as u64)?;
+        file.set_len(FILE_SIZE as u64).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => io::Error::other(format!(
+                "the limit on the size of files (ulimit -f) is too low: {} MiB are needed, in memory",
+                FILE_SIZE >> 20
+            )),
+            _ => error,
+        })?;
         // SAFETY: only a worker maps this file too, and what both touch is atomic or written before the other side
         // looks.
         let mut map = unsafe { MmapMut::map_mut(&file)? };

@@ -6,6 +6,7 @@
 //! - [`asm`] finds the atomics that the compiler's instrumentation cannot see.
 //! - [`symbols`] turns addresses into functions, files and lines, and addresses of data into names of variables.
 //! - [`host`] runs the program, in worker processes, and collects what they find.
+//! - [`interrupt`] ends that early, with what there is.
 //! - [`gdb`] runs one execution of it under a debugger.
 //! - [`embedded`] has the runtime that goes into the program, and unpacks it.
 //! - [`compiler`] is `fencepost cc` and `fencepost c++`, and compiles single files.
@@ -20,6 +21,7 @@ mod frames;
 pub mod gdb;
 pub mod host;
 mod image;
+pub mod interrupt;
 mod layout;
 pub mod libraries;
 pub mod symbols;

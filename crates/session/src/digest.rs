@@ -10,7 +10,13 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
-/// The digest of a trace's JSON form.
+/// The digest of a trace's JSON form. Where the source files were does not matter.
 pub fn of_trace(trace: &Trace) -> String {
-    of_bytes(&serde_json::to_vec(trace).expect("a trace is always JSON"))
+    let mut trace = trace.clone();
+    for label in &mut trace.labels {
+        if let Some((_, name)) = label.file.rsplit_once('/') {
+            label.file = name.to_owned();
+        }
+    }
+    of_bytes(&serde_json::to_vec(&trace).expect("a trace is always JSON"))
 }

@@ -118,7 +118,7 @@ impl<'a> Log<'a> {
     }
 
     /// Does the work, and tells meanwhile how far it is: `done` gives executions and findings.
-    pub fn watch<T: Send>(&mut self, done: impl Fn() -> (u64, u64), work: impl FnOnce() -> T + Send) -> T {
+    pub fn watch<T: Send>(&mut self, mut done: impl FnMut() -> (u64, u64), work: impl FnOnce() -> T + Send) -> T {
         let tell = || {
             let (executions, findings) = done();
             self.sink.event(Event::Progress { executions, findings });

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::event::{Event, Log};
 use crate::outcome::Outcome;
-use crate::recording::{Recording, clear, write_whole};
+use crate::recording::{Recording, clear, try_out, write_whole};
 use crate::request::CampaignRequest;
 use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict};
 use fencepost_trace::Finding;
@@ -19,6 +19,17 @@ pub struct Item {
     pub recording: Option<Recording>,
 }
 
+/// What is said of work that a signal has ended.
+pub const INTERRUPTED: &str = "interrupted: this is what there was by then";
+
+/// Before the work: can its results be written? What an earlier run left there is removed.
+pub fn prepare(out: Option<&Path>) -> Result<(), Error> {
+    let Some(out) = out else { return Ok(()) };
+    try_out(out)?;
+    clear(out, 0);
+    Ok(())
+}
+
 /// Numbers the findings and writes their executions, then the report that `report` makes of them.
 pub fn finish(
     items: Vec<Item>,
@@ -27,7 +38,6 @@ pub fn finish(
     log: &mut Log<'_>,
     report: impl FnOnce(Vec<Finding>) -> Report,
 ) -> Outcome {
-    out.inspect(|out| clear(out));
     let (mut findings, mut evidence, mut unwritten) = (Vec::new(), Vec::new(), None);
     for (i, mut item) in items.into_iter().enumerate() {
         item.finding.id = i as u32 + 1;
@@ -40,6 +50,8 @@ pub fn finish(
         findings.push(item.finding);
         evidence.push(item.evidence);
     }
+    // What was written while the work went on, and is no finding of its own.
+    out.inspect(|out| clear(out, findings.len()));
     let report = report(findings);
     unwritten = unwritten.or_else(|| write_report(&report, out?, log));
     log.emit(Event::Done(report.verdict()));

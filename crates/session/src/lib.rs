@@ -60,6 +60,7 @@ mod litmus;
 mod native;
 mod outcome;
 mod progress;
+mod raw_path;
 mod recording;
 mod replay;
 mod request;

@@ -1,5 +1,6 @@
 //! When to stop.
 
+use fencepost_native::interrupt;
 use fencepost_trace::Limits;
 use std::time::{Duration, Instant};
 
@@ -52,9 +53,9 @@ impl Budget {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Has the time run out?
+    /// Has the time run out, or does somebody wish that it had?
     pub fn time_is_up(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        interrupt::is_wished() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::error::Error;
 use crate::native::Program;
+use crate::raw_path::RawPath;
 use fencepost_mailbox::{Pruning, Request, Restart, Volatile};
 use fencepost_report::Command;
 use fencepost_trace::{Finding, Plan, Trace};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The version of the format.
@@ -28,7 +31,7 @@ pub struct Recording {
     pub target_digest: String,
     /// The execution.
     pub plan: Plan,
-    /// Its trace.
+    /// Its trace; empty if it was written before that was known.
     pub trace_digest: String,
     /// What else it takes to run a native program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +46,15 @@ pub struct Recording {
 pub struct Native {
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// The program, if its name is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<RawPath>,
+    /// Where it was run, and from where it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<RawPath>,
+    /// The variables that it was compiled with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// How it was put back to its beginning.
     pub restart: Restart,
     /// What its volatile accesses were.
@@ -82,8 +94,17 @@ impl Recording {
         execution: Option<u64>,
         trace_digest: String,
     ) -> Recording {
+        let here = || std::env::current_dir().ok();
+        let directory = program.surroundings.directory.clone().or_else(here);
+        let environment = match program.compiled {
+            Some(_) => program.surroundings.variables.clone(),
+            None => BTreeMap::new(),
+        };
         let native = Native {
             arguments: program.arguments.clone(),
+            path: program.path.to_str().is_none().then(|| program.path.as_path().into()),
+            directory: directory.as_deref().map(Into::into),
+            environment,
             restart: request.restart,
             volatile: request.volatile,
             prune: request.prune,
@@ -124,9 +145,16 @@ impl Recording {
     }
 }
 
+/// Can files be written there? The directory is made if need be.
+pub fn try_out(directory: &Path) -> Result<(), Error> {
+    let failed = |cause| Error::Write { path: directory.to_owned(), cause };
+    fs::create_dir_all(directory).map_err(failed)?;
+    tempfile::NamedTempFile::new_in(directory).map(drop).map_err(failed)
+}
+
 /// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only
-/// files of the names and the form that Fencepost writes.
-pub fn clear(directory: &Path) {
+/// files of the names and the form that Fencepost writes, and of findings those behind the first `most`.
+pub fn clear(directory: &Path, most: usize) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let (name, path) = (entry.file_name(), entry.path());
@@ -134,8 +162,9 @@ pub fn clear(directory: &Path) {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let finding = name.strip_prefix("finding-").and_then(|rest| rest.strip_suffix(".json"));
         let is_ours = match finding.map(|rest| rest.strip_suffix(".trace").map_or((rest, false), |rest| (rest, true))) {
+            Some((rest, _)) if rest.parse().is_ok_and(|number: usize| number <= most) => false,
             Some((rest, trace)) => number(rest) && begins(&path, if trace { "model" } else { "fencepost" }),
-            None => name == "run.json" && begins(&path, "fencepost"),
+            None => most == 0 && name == "run.json" && begins(&path, "fencepost"),
         };
         if is_ours {
             // What cannot be removed is written over, or said when that fails.
@@ -163,7 +192,9 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        // Who may read the file is said by the user's mask, as for any other file.
+        let everybody = fs::Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(everybody).tempfile_in(directory)?;
         file.write_all(bytes)?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())

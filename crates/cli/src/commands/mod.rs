@@ -16,6 +16,7 @@ mod test;
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
+use crate::signals;
 use clap::Subcommand;
 use fencepost_native::embedded::runtime_directory;
 use fencepost_session::Error as SessionError;
@@ -31,6 +32,9 @@ macro_rules! commands {
 
         /// Does it.
         pub fn run(command: Command, screen: &mut Screen) -> Result<Status, Error> {
+            if command.works_by_itself() {
+                signals::catch();
+            }
             match command {
                 $(Command::$name(args) => $file::run(args, screen),)*
             }
@@ -50,6 +54,13 @@ commands! {
     Cargo: cargo,
     Include: include,
     Rustflags: rustflags,
+}
+
+impl Command {
+    /// Does it work for a while? The others make way for a compiler, whose business signals are.
+    fn works_by_itself(&self) -> bool {
+        !matches!(self, Command::Cc(_) | Command::Cxx(_) | Command::Cargo(_))
+    }
 }
 
 /// Where the runtime is, unpacked if need be.

@@ -37,8 +37,10 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         }
         _ => text_of(&replayed, screen),
     };
-    screen.print(&text)?;
-    Ok(status)
+    match screen.print(&text) {
+        Err(error) if !error.is_closed_pipe() => Err(error),
+        _ => Ok(status),
+    }
 }
 
 fn text_of(replayed: &Replayed, screen: &Screen) -> String {

@@ -24,9 +24,11 @@
 mod arguments;
 mod cargo;
 mod single;
+mod surroundings;
 
 pub use cargo::{become_cargo, rust_flags};
-pub use single::{CompileError, compile_single};
+pub use single::{CompileError, compile_single, compile_single_in};
+pub use surroundings::Surroundings;
 
 use crate::embedded::include_directory;
 use arguments::{Arguments, Debug, Stage};

@@ -1,6 +1,9 @@
 //! One source file to one instrumented program: what `fencepost test queue.c` does first.
 
-use super::{Compiler, Family, Language, PlanError, RunError, plan, prepare_runtime_directory, read_response_file};
+use super::{
+    Compiler, Family, Language, PlanError, RunError, Surroundings, plan, prepare_runtime_directory, read_response_file,
+    real_path,
+};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -66,17 +69,34 @@ impl std::error::Error for CompileError {
 /// # Errors
 /// There is no such file, no such compiler, or it does not compile.
 pub fn compile_single(file: &Path, out_dir: &Path, runtime_dir: &Path) -> Result<PathBuf, CompileError> {
+    compile_single_in(&Surroundings::from_environment(), file, out_dir, runtime_dir)
+}
+
+/// The same in other surroundings than those of this process.
+///
+/// # Errors
+/// As above.
+pub fn compile_single_in(
+    surroundings: &Surroundings,
+    file: &Path,
+    out_dir: &Path,
+    runtime_dir: &Path,
+) -> Result<PathBuf, CompileError> {
     let kind = Kind::of(file).ok_or_else(|| CompileError::UnknownLanguage(file.to_owned()))?;
-    if !file.is_file() {
+    let there = surroundings.directory.as_ref().map_or_else(|| file.to_owned(), |directory| directory.join(file));
+    if !there.is_file() {
         return Err(CompileError::Missing(file.to_owned()));
     }
     std::fs::create_dir_all(out_dir).map_err(|error| CompileError::Output(out_dir.to_owned(), error))?;
     let program = out_dir.join(file.file_stem().unwrap_or(OsStr::new("program")));
     let (mut command, name, variable) = match kind {
-        Kind::C => c_family(Language::C, "CFLAGS", file, &program, runtime_dir)?,
-        Kind::Cxx => c_family(Language::Cxx, "CXXFLAGS", file, &program, runtime_dir)?,
-        Kind::Rust => rust(file, &program, runtime_dir),
+        Kind::C => c_family(Language::C, (surroundings, "CFLAGS"), file, &program, runtime_dir)?,
+        Kind::Cxx => c_family(Language::Cxx, (surroundings, "CXXFLAGS"), file, &program, runtime_dir)?,
+        Kind::Rust => rust(surroundings, file, &program, runtime_dir),
     };
+    if let Some(directory) = &surroundings.directory {
+        command.current_dir(directory);
+    }
     let status = command
         .stdin(Stdio::null())
         .stdout(io::stderr())
@@ -107,18 +127,19 @@ type Prepared = (Command, OsString, &'static str);
 
 fn c_family(
     language: Language,
-    flags: &str,
+    (surroundings, flags): (&Surroundings, &str),
     file: &Path,
     program: &Path,
     runtime_dir: &Path,
 ) -> Result<Prepared, CompileError> {
     let mut arguments: Vec<OsString> = ["-g", "-O1", "-pthread"].map(OsString::from).to_vec();
-    arguments.extend(words_of(flags));
-    arguments.extend(words_of("LDFLAGS"));
+    arguments.extend(surroundings.words(flags));
+    arguments.extend(surroundings.words("LDFLAGS"));
     arguments.extend([not_an_option(file).into(), "-o".into(), program.into()]);
-    arguments.extend(words_of("LDLIBS"));
+    arguments.extend(surroundings.words("LDLIBS"));
     prepare_runtime_directory(runtime_dir).map_err(|error| CompileError::Output(runtime_dir.to_owned(), error))?;
-    let compiler = Compiler::from_environment(language);
+    let command = surroundings.variables.get(language.variable());
+    let compiler = Compiler::named(language, command.map(|command| command.as_ref()), real_path);
     if compiler.family == Family::Gcc {
         // It would take the first round of a loop out of it, and a loop that waits would be two places where a thread
         // waits.
@@ -130,9 +151,9 @@ fn c_family(
     Ok((command, invocation.program, invocation.variable))
 }
 
-fn rust(file: &Path, program: &Path, runtime_dir: &Path) -> Prepared {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let flags = words_of("RUSTFLAGS");
+fn rust(surroundings: &Surroundings, file: &Path, program: &Path, runtime_dir: &Path) -> Prepared {
+    let rustc = surroundings.variables.get("RUSTC").map_or_else(|| "rustc".into(), OsString::from);
+    let flags = surroundings.words("RUSTFLAGS");
     let mut command = Command::new(&rustc);
     // Sanitizers are unstable options; stable compilers take them when told that this is meant.
     command.env("RUSTC_BOOTSTRAP", "1");
@@ -161,11 +182,6 @@ fn crate_name(file: &Path) -> String {
 fn not_an_option(file: &Path) -> PathBuf {
     let starts_like_one = matches!(file.as_os_str().as_encoded_bytes().first(), Some(b'-' | b'@'));
     if starts_like_one { Path::new(".").join(file) } else { file.to_owned() }
-}
-
-fn words_of(variable: &str) -> Vec<OsString> {
-    let value = std::env::var(variable).unwrap_or_default();
-    value.split_ascii_whitespace().map(OsString::from).collect()
 }
 
 #[cfg(test)]

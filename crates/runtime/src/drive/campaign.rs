@@ -220,12 +220,17 @@ extern "C" fn run() -> ! {
         results::set_state(state::DONE);
         sys::exit(0)
     }
+    let sampling = matches!(request.campaign, CampaignSpec::Sample { .. });
     for execution in request.first..request.first + request.count {
         results::begin(execution);
         restart::begin(execution);
         let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
         if found && request.stop_at_first {
             break;
+        }
+        if sampling && request.first == 0 && results::all_cut_off() {
+            results::set_state(state::HOPELESS);
+            sys::exit(0)
         }
     }
     if !forking {

@@ -25,6 +25,7 @@ mod verify;
 
 use crate::error::Error;
 use crate::event::{Log, Sink};
+use crate::finish::prepare;
 use crate::outcome::Outcome;
 use crate::request::HuntRequest;
 use crate::target::Target;
@@ -48,9 +49,11 @@ pub fn hunt(request: &HuntRequest, sink: &mut dyn Sink) -> Result<Outcome, Error
             Err(Error::Usage(problem))
         }
         Target::Litmus(case) => {
+            prepare(request.out.as_deref())?;
             run(&mut litmus::LitmusSubject::new(&case, &request.target, &options), &options, request.fences, &mut log)
         }
         Target::Native(program) => {
+            prepare(request.out.as_deref())?;
             let mut subject = native::NativeSubject::new(&program, &options, &mut log)?;
             run(&mut subject, &options, request.fences, &mut log)
         }

@@ -114,6 +114,7 @@ impl<'a> NativeSubject<'a> {
         if traced {
             // What has been found is to be verified, and that has a little time in any case.
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+            campaign.interruptible = false;
         }
         campaign.request.count = trials.tasks.len() as u64 * trials.each;
         campaign.request.keep_traces = traced;

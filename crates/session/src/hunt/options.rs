@@ -51,5 +51,5 @@ impl Options {
 
 /// Is there no time left?
 pub fn is_late(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    fencepost_native::interrupt::is_wished() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }

@@ -8,13 +8,14 @@ use super::tally::{Found, Tally};
 use super::witness::Witness;
 use crate::error::Error;
 use crate::event::{Event, Log};
-use crate::finish::{Item, Summary, finish};
+use crate::finish::{INTERRUPTED, Item, Summary, finish, prepare};
 use crate::limits::{Budget, litmus_limits};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
+use fencepost_native::interrupt;
 use fencepost_report::{Command, Seen};
 use fencepost_trace::{Finding, Severity};
 use std::rc::Rc;
@@ -33,7 +34,7 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
     // Those that were cut off are executions like any other.
     let all = tally.executions + tally.blocked;
     let summary = Summary {
-        complete: None,
+        complete: interrupt::is_wished().then_some(false),
         all_cut_off: tally.executions == 0 && tally.blocked > 0,
         executions: all,
         coverage: Some(Seen::new(tally.pairs.values().copied(), all)),
@@ -82,6 +83,7 @@ fn run(
         stop: if request.keep_going { Stop::Never } else { Stop::AtFinding },
         progress: &progress,
     };
+    prepare(request.out.as_deref())?;
     log.emit(Event::Started(budget));
     log.watch(|| progress.get(), || work(watch, budget))
         .map_err(|error| Error::Explore { target: target.to_string(), error })
@@ -110,6 +112,9 @@ fn conclude(
     summary: Summary,
     log: &mut Log<'_>,
 ) -> Result<Outcome, Error> {
+    if interrupt::is_wished() {
+        log.note(INTERRUPTED);
+    }
     tally.findings.sort_by_key(|found| found.first);
     let target = request.target.display().to_string();
     let mut items = Vec::new();

@@ -1,6 +1,7 @@
 //! What the host is told to do with a program.
 
 use super::Program;
+use super::keeper::Keeper;
 use crate::event::{Event, Log};
 use crate::limits::Budget;
 use crate::request::CampaignRequest;
@@ -34,10 +35,18 @@ pub fn requested(program: &Program, request: &CampaignRequest, plan: &Plan, rest
     campaign
 }
 
-/// Does the work of a campaign, and tells how far it is.
-pub fn watched<T: Send>(campaign: &Campaign, log: &mut Log<'_>, work: impl FnOnce() -> T + Send) -> T {
+/// Does the work of a campaign, and tells how far it is. Findings are written before they are told of.
+pub fn watched<T: Send>(
+    campaign: &Campaign,
+    keeper: &mut Keeper<'_>,
+    log: &mut Log<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> T {
     let progress = campaign.progress.clone();
-    let done = || (progress.executions.load(Ordering::Relaxed), progress.findings.load(Ordering::Relaxed));
+    let done = || {
+        progress.take_reports().into_iter().for_each(|report| keeper.keep(campaign, report));
+        (progress.executions.load(Ordering::Relaxed), keeper.count())
+    };
     log.watch(done, work)
 }
 

@@ -4,10 +4,12 @@ use super::Program;
 use super::campaign::{requested, started, watched};
 use super::conclude::{Concluded, conclude};
 use super::examine::Examiner;
+use super::keeper::Keeper;
 use super::spec::specify;
 use super::suppressions::Suppressions;
 use crate::error::Error;
 use crate::event::Log;
+use crate::finish::prepare;
 use crate::outcome::Outcome;
 use crate::request::CampaignRequest;
 use fencepost_mailbox::Restart;
@@ -34,11 +36,13 @@ pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) ->
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     let specified = specify(program, request.spec, &mut campaign, log)?;
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;
+    prepare(request.out.as_deref())?;
     started(request, None, log);
     let examiner = Examiner::new(program, &suppressions);
+    let mut keeper = Keeper::new(Command::Check, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut alone = campaign.clone();
-        let results = watched(campaign, log, || explore(&mut alone, request));
+        let results = watched(campaign, &mut keeper, log, || explore(&mut alone, request));
         campaign.request.campaign = alone.request.campaign;
         results
     })?;
@@ -64,7 +68,7 @@ fn explore(campaign: &mut Campaign, request: &CampaignRequest) -> std::io::Resul
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
     campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
     let mut results = host::run_campaign(campaign)?;
-    if jobs > 1 && results.shared_out && !results.found.is_empty() {
+    if jobs > 1 && results.shared_out && !results.found.is_empty() && !campaign.is_over() {
         let findings = results.found.len() as u64;
         campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings };
         let alone = host::run_campaign(campaign)?;

@@ -7,11 +7,12 @@ use super::examine::{Examined, Examiner, Searched, strategy};
 use super::restart;
 use super::symbolizer::Symbolizer;
 use crate::event::Log;
-use crate::finish::{Item, Summary, finish};
+use crate::finish::{INTERRUPTED, Item, Summary, finish};
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::request::CampaignRequest;
 use fencepost_native::host::{Campaign, Found};
+use fencepost_native::interrupt;
 use fencepost_report::{CallStack, Command, Describe, Evidence, Seen};
 use fencepost_trace::{Action, Finding, Plan, ThreadId};
 use std::time::Instant;
@@ -37,6 +38,12 @@ pub fn conclude(
     log: &mut Log<'_>,
 ) -> Outcome {
     let Searched { results, examined, suppressed } = searched;
+    if interrupt::is_wished() {
+        log.note(INTERRUPTED);
+    }
+    if results.hopeless {
+        log.note("every execution so far was cut off by a limit, and so would be the others: no more were tried");
+    }
     let (program, symbolizer) = (examiner.program, &examiner.symbolizer);
     cut_off(&results, campaign, symbolizer).into_iter().for_each(|note| log.note(note));
     results.notes.iter().for_each(|note| log.note(symbolizer.note(note)));

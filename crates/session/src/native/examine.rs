@@ -8,12 +8,19 @@ use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::event::Log;
 use fencepost_native::host::{Campaign, Found, Results};
+use fencepost_native::interrupt;
 use fencepost_trace::{CampaignSpec, Finding, Label, StrategySpec};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How long findings are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// The same after an interrupt.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+
+/// A trace of a longer execution would take too much memory.
+const LONGEST_TRACED: u64 = 2_000_000;
 
 /// What a campaign came to.
 pub struct Searched {
@@ -93,26 +100,33 @@ impl<'a> Examiner<'a> {
         let mut campaign = campaign.clone();
         // A finding needs its execution: that has a little time in any case.
         campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+        if interrupt::is_wished() {
+            // Whoever has no time for that either says so again.
+            campaign.deadline = Some(Instant::now() + AFTER_INTERRUPT);
+        }
+        campaign.interruptible = false;
         for one in &mut all {
             self.look_again(&campaign, one, log);
         }
-        let covered = |one: &mut Examined| {
-            let stacks: Vec<Vec<(Label, String)>> = (one.found.report.stacks.iter())
-                .map(|stack| stack.frames.iter().flat_map(|frame| self.symbolizer.frames(frame)).collect())
-                .collect();
-            self.suppressions.cover(&one.finding, &stacks)
-        };
-        let covered = all.extract_if(.., covered).collect();
+        let covered = all.extract_if(.., |one| self.is_suppressed(&one.found, &one.finding)).collect();
         (all, covered)
+    }
+
+    /// Is the finding one that nobody wants to hear of?
+    pub fn is_suppressed(&self, found: &Found, finding: &Finding) -> bool {
+        let stacks: Vec<Vec<(Label, String)>> = (found.report.stacks.iter())
+            .map(|stack| stack.frames.iter().flat_map(|frame| self.symbolizer.frames(frame)).collect())
+            .collect();
+        self.suppressions.cover(finding, &stacks)
     }
 
     /// Runs the execution again, for its trace and for what is not kept the first time.
     fn look_again(&self, campaign: &Campaign, one: &mut Examined, log: &mut Log<'_>) {
         let report = &one.found.report;
         // An execution outside of our control has left no answers behind.
-        // One that is too long leaves no trace.
         let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
-        if lost || report.drawn.is_some() {
+        let too_long = report.drawn.is_some() && campaign.request.max_steps > LONGEST_TRACED;
+        if lost || too_long {
             return;
         }
         let mut campaign = campaign.clone();

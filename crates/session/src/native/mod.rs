@@ -4,7 +4,7 @@
 //! - [`test`](mod@test), [`check`](mod@check), [`replay`](mod@replay): the commands;
 //! - [`examine`]: what executions have found, [`again`]: one of them once more, [`suppressions`];
 //! - [`finding`], [`reason`], [`symbolizer`], [`cut_off`], [`restart`]: findings in the words of the source;
-//! - [`conclude`]: the result.
+//! - [`keeper`]: findings on disk while the work goes on; [`conclude`]: the result.
 
 mod again;
 mod campaign;
@@ -13,6 +13,7 @@ mod conclude;
 mod cut_off;
 mod examine;
 mod finding;
+mod keeper;
 mod program;
 mod reason;
 mod replay;

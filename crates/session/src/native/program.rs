@@ -3,9 +3,10 @@
 use crate::error::Error;
 use crate::event::Remark;
 use fencepost_native::asm;
-use fencepost_native::compiler::compile_single;
+use fencepost_native::compiler::{CompileError, Surroundings, compile_single_in};
 use fencepost_native::elf;
 use fencepost_native::embedded::runtime_directory;
+use fencepost_native::interrupt;
 use fencepost_native::symbols::Symbols;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -32,26 +33,34 @@ pub struct Program {
     pub remarks: Vec<Remark>,
     /// Where it was compiled to, if it was; removed when nobody reads it any more.
     pub compiled: Option<Rc<TempDir>>,
+    /// How it was named, to the byte.
+    pub path: PathBuf,
+    /// What it was compiled with, if it was, and from which directory the name is.
+    pub surroundings: Surroundings,
 }
 
 impl Program {
     /// An executable, or a source file that is compiled now.
     pub fn load(path: &Path, arguments: &[String]) -> Result<Program, Error> {
+        Program::load_in(Surroundings::from_environment(), path, arguments)
+    }
+
+    /// The same, named from another directory, and compiled as was said there.
+    pub fn load_in(surroundings: Surroundings, path: &Path, arguments: &[String]) -> Result<Program, Error> {
         let directory = runtime_directory()
             .map_err(|error| Error::target("the runtime", format!("cannot be unpacked: {error}")))?;
         let source = matches!(path.extension().and_then(|e| e.to_str()), Some("c" | "cc" | "cpp" | "cxx" | "rs"));
         let mut compiled = None;
         let executable = if source {
             let place = tempfile::tempdir().map_err(|cause| Error::Write { path: std::env::temp_dir(), cause })?;
-            let executable =
-                compile_single(path, place.path(), &directory).map_err(|error| Error::Refused(error.to_string()))?;
+            let executable = compile_single_in(&surroundings, path, place.path(), &directory).map_err(refused)?;
             compiled = Some(Rc::new(place));
             executable
         } else {
-            path.to_owned()
+            surroundings.directory.as_ref().map_or_else(|| path.to_owned(), |directory| directory.join(path))
         };
         let target = elf::inspect(&executable).map_err(|error| Error::Refused(error.to_string()))?;
-        let digest = elf::digest(&executable).map_err(|cause| Error::Read { path: executable.clone(), cause })?;
+        let digest = &target.digest;
         Ok(Program {
             name: path.display().to_string(),
             // A name without a slash would be looked up on the path.
@@ -62,8 +71,15 @@ impl Program {
             base: if target.position_independent { PIE_BASE } else { 0 },
             remarks: remarks(&target),
             compiled,
+            path: path.to_owned(),
+            surroundings,
         })
     }
+}
+
+fn refused(error: CompileError) -> Error {
+    // The compiler gets Ctrl-C as well, and its refusal says nothing about the file.
+    Error::Refused(if interrupt::is_wished() { "interrupted".to_owned() } else { error.to_string() })
 }
 
 /// Atomics that the instrumentation cannot see, and libraries without instrumentation.

@@ -4,15 +4,18 @@ use super::Program;
 use super::campaign::{blocked, requested, started, watched};
 use super::conclude::{Concluded, conclude};
 use super::examine::Examiner;
+use super::keeper::Keeper;
 use super::spec::specify;
 use super::suppressions::Suppressions;
 use crate::error::Error;
 use crate::event::Log;
+use crate::finish::prepare;
 use crate::outcome::Outcome;
 use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
 use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Results};
+use fencepost_native::interrupt;
 use fencepost_report::Command;
 use fencepost_trace::{BLOCK, CampaignSpec, Limits, Plan, StrategySpec};
 use std::time::Instant;
@@ -36,10 +39,12 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     campaign.jobs = request.work.jobs;
     let specified = specify(program, request.spec, &mut campaign, log)?;
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;
+    prepare(request.out.as_deref())?;
     started(request, request.work.time.is_none().then_some(EXECUTIONS), log);
     let examiner = Examiner::new(program, &suppressions);
+    let mut keeper = Keeper::new(Command::Test, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
-        let mut results = watched(campaign, log, || run(campaign, request))?;
+        let mut results = watched(campaign, &mut keeper, log, || run(campaign, request))?;
         results.executions += campaign.request.first;
         if results.forked {
             campaign.request.restart = Restart::Fork;
@@ -51,7 +56,8 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
         Ok(results)
     })?;
     let (executions, blocked) = (searched.results.executions, blocked(&searched.results));
-    let complete = (!specified).then_some(false);
+    // What a limit of time leaves out is what was asked for; what somebody has interrupted is not.
+    let complete = (!specified || interrupt::is_wished()).then_some(false);
     let concluded = Concluded { command: Command::Test, complete, executions, blocked, begun };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
@@ -59,14 +65,14 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
 /// Runs as many executions as the limits say.
 fn run(campaign: &Campaign, request: &CampaignRequest) -> std::io::Result<Results> {
     let mut campaign = campaign.clone();
-    let Some(deadline) = campaign.deadline else {
+    if campaign.deadline.is_none() {
         let most = request.work.executions.unwrap_or(EXECUTIONS);
         campaign.request.count = most.saturating_sub(campaign.request.first);
         return host::run_campaign(&campaign);
-    };
+    }
     let most = request.work.executions.unwrap_or(u64::MAX);
     let mut results = Results::default();
-    while Instant::now() < deadline && campaign.request.first < most {
+    while !campaign.is_over() && campaign.request.first < most {
         campaign.request.count = PIECE.min(most - campaign.request.first);
         host::merge(&mut results, host::run_campaign(&campaign)?);
         if campaign.request.stop_at_first && !results.found.is_empty() {
