@@ -58,7 +58,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     let (executions, blocked) = (searched.results.executions, blocked(&searched.results));
     // What a limit of time leaves out is what was asked for; what somebody has interrupted is not.
     let complete = (!specified || interrupt::is_wished()).then_some(false);
-    let concluded = Concluded { command: Command::Test, complete, executions, blocked, begun };
+    let concluded = Concluded { command: Command::Test, complete, executions, blocked, done: None, begun };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
 

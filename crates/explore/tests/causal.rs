@@ -1,0 +1,263 @@
+//! Exploration up to values and up to sources against brute force: every choice of the machine is tried, and the
+//! vectors of what was read are counted.
+
+mod common;
+
+use common::script::{APART, Recipe, Script, random_script};
+use common::{corpus, report};
+use fencepost_engine::{Random, Threads};
+use fencepost_explore::causal::{Equivalence, Explorer};
+use fencepost_explore::enumerate::enumerate;
+use fencepost_explore::graph::{self, Flow, Options, Stuck, Visitor, trace_of};
+use fencepost_memory::axioms;
+use fencepost_memory::graph::{Graph, Node};
+use fencepost_trace::op::Sync;
+use fencepost_trace::{
+    Access, EventKind, Failure, Guard, Limits, LoadOrder, Location, Model, Op, Outcome, Size, StoreOrder, ThreadId,
+    Trace, Value,
+};
+use std::collections::BTreeSet;
+
+const MODELS: [Model; 3] = [Model::Sc, Model::Tso, Model::Pso];
+
+/// What every thread has read, in order, and what the observed locations hold in the end.
+type Vector = (Vec<Vec<(u128, bool)>>, Vec<u128>);
+
+fn vector<T: Threads>(program: &T, trace: &Trace) -> Vector {
+    let mut reads = vec![Vec::new(); trace.threads as usize];
+    for event in &trace.events {
+        match &event.kind {
+            EventKind::Load { value, failed_rmw, .. } => reads[event.thread.index()].push((value.0, *failed_rmw)),
+            EventKind::Rmw { read, .. } => reads[event.thread.index()].push((read.0, false)),
+            _ => {}
+        }
+    }
+    let last = program.observed().iter().map(|at| trace.final_value(*at, program.initial(*at)).0).collect();
+    (reads, last)
+}
+
+/// The vectors of all executions of the machine.
+fn brute_force<T: Threads>(program: &mut T, model: Model) -> (BTreeSet<Vector>, bool) {
+    let mut vectors = BTreeSet::new();
+    let all = enumerate(program, model, None, Limits::default(), 2_000_000, |program, executed| {
+        vectors.insert(vector(program, &executed.trace));
+        Flow::Continue(())
+    });
+    (vectors, all.complete)
+}
+
+struct Seen {
+    model: Model,
+    executions: u64,
+    stuck: u64,
+    vectors: BTreeSet<Vector>,
+    wrong: Option<String>,
+}
+
+impl Seen {
+    fn new(model: Model) -> Seen {
+        Seen { model, executions: 0, stuck: 0, vectors: BTreeSet::new(), wrong: None }
+    }
+
+    fn note<T: Threads>(&mut self, program: &T, graph: &Graph, outcome: Outcome) {
+        let trace = trace_of(program, graph, self.model, outcome);
+        if let Err(violation) = axioms::check(&trace) {
+            self.wrong.get_or_insert(format!("an execution that is none: {violation}"));
+        }
+        self.vectors.insert(vector(program, &trace));
+    }
+}
+
+impl<T: Threads> Visitor<T> for Seen {
+    fn execution(&mut self, program: &T, graph: &Graph) -> Flow {
+        self.executions += 1;
+        self.note(program, graph, Outcome::Finished);
+        Flow::Continue(())
+    }
+
+    fn stuck(&mut self, program: &T, graph: &Graph, stuck: Stuck) -> Flow {
+        if matches!(stuck, Stuck::Deadlock(_) | Stuck::Livelock(_)) {
+            self.stuck += 1;
+            self.note(program, graph, stuck.outcome());
+        }
+        Flow::Continue(())
+    }
+
+    fn failed(&mut self, program: &T, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow {
+        self.executions += 1;
+        self.note(program, graph, Outcome::Failed { thread, failure });
+        Flow::Continue(())
+    }
+
+    fn race(&mut self, _: &T, _: &Graph, _: Node, _: Node) -> Flow {
+        unreachable!("hardware models know no race")
+    }
+}
+
+fn explored<T: Threads + Clone>(program: &T, model: Model, equivalence: Equivalence) -> Seen {
+    let mut explorer = Explorer::new(program.clone(), Options::new(model), equivalence).expect("a hardware model");
+    explorer.explore(|| Seen::new(model)).expect("nothing wide overlaps")
+}
+
+/// Says what is wrong with the exploration of a program, if anything is.
+fn compare<T: Threads + Clone>(program: &T, model: Model) -> Option<String> {
+    let (expected, complete) = brute_force(&mut program.clone(), model);
+    if !complete {
+        return None;
+    }
+    let seen = explored(program, model, Equivalence::Values);
+    let (missing, extra) = (expected.difference(&seen.vectors).count(), seen.vectors.difference(&expected).count());
+    let count = seen.executions + seen.stuck;
+    if let Some(wrong) = seen.wrong {
+        return Some(wrong);
+    }
+    (missing + extra != 0 || count != expected.len() as u64)
+        .then(|| format!("{count} executions of {} vectors, {missing} missing, {extra} too many", expected.len()))
+}
+
+fn check_family(family: &str, most: usize) {
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for case in corpus(family).into_iter().filter(|c| c.litmus.memory_operations() <= most) {
+        for model in MODELS {
+            checked += 1;
+            if let Some(difference) = compare(&case.litmus.program(), model) {
+                wrong.push(format!("{} {model}: {difference}", case.litmus.name()));
+            }
+        }
+    }
+    assert!(checked > 100, "the corpus is there");
+    report(checked, &wrong);
+}
+
+/// Executions are as many as there are vectors, and the vectors are those of the machine.
+#[test]
+fn classic() {
+    check_family("classic", 7);
+}
+
+/// The same for tests with fences and read-modify-writes of all kinds.
+#[test]
+fn hw() {
+    check_family("hw", 6);
+}
+
+/// All tests that brute force can count; takes minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn all_of_the_corpus() {
+    ["classic", "hw", "generated"].into_iter().for_each(|family| check_family(family, 10));
+}
+
+fn location(i: u64) -> Location {
+    Location::new(0x100 + 0x10 * i, Size::B4)
+}
+
+fn store(i: u64, value: u64) -> Op {
+    Op::Access(Access::Store { at: location(i), order: StoreOrder::Relaxed, value: Value::from(value) })
+}
+
+fn load(i: u64) -> Op {
+    Op::Access(Access::Load { at: location(i), order: LoadOrder::Relaxed, guard: Guard::Any })
+}
+
+fn count(threads: &[&[Op]], model: Model, equivalence: Equivalence) -> u64 {
+    let script = Script::new(threads.iter().map(|ops| ops.to_vec()).collect());
+    let seen = explored(&script, model, equivalence);
+    assert_eq!(seen.wrong, None);
+    seen.executions + seen.stuck
+}
+
+/// Who writes does not matter as long as nobody reads: n writers and one read are n + 1 vectors, and as many ways to
+/// read from a write.
+#[test]
+fn writers_that_nobody_tells_apart() {
+    let writers: Vec<Vec<Op>> = (1..=6).map(|value| vec![store(0, value)]).collect();
+    let reader = [load(0)];
+    let mut threads: Vec<&[Op]> = writers.iter().map(Vec::as_slice).collect();
+    threads.push(&reader);
+    for model in MODELS {
+        assert_eq!(count(&threads, model, Equivalence::Values), 7);
+        assert_eq!(count(&threads, model, Equivalence::Sources), 7);
+    }
+    // Writes of the same value are one to a reader, and several to who asks where it comes from.
+    let same: Vec<Vec<Op>> = (0..4).map(|_| vec![store(0, 1)]).collect();
+    let mut threads: Vec<&[Op]> = same.iter().map(Vec::as_slice).collect();
+    threads.push(&reader);
+    for model in MODELS {
+        assert_eq!(count(&threads, model, Equivalence::Values), 2);
+        assert_eq!(count(&threads, model, Equivalence::Sources), 5);
+    }
+}
+
+/// Two readers and two writers of two locations, all independent: each reader sees the write or not.
+#[test]
+fn independent_readers() {
+    let (a, b, c, d) = ([store(0, 1)], [store(1, 1)], [load(0)], [load(1)]);
+    for model in MODELS {
+        assert_eq!(count(&[&a, &b, &c, &d], model, Equivalence::Values), 4);
+    }
+}
+
+/// Store buffering has 3 outcomes under SC and 4 with store buffers; reading one's own store in between, which the
+/// buffer answers, changes nothing.
+#[test]
+fn stores_are_read_from_the_buffer() {
+    let (left, right) = ([store(0, 1), load(1)], [store(1, 1), load(0)]);
+    let (left_own, right_own) = ([store(0, 1), load(0), load(1)], [store(1, 1), load(1), load(0)]);
+    for (model, expected) in [(Model::Sc, 3), (Model::Tso, 4), (Model::Pso, 4)] {
+        assert_eq!(count(&[&left, &right], model, Equivalence::Values), expected);
+        assert_eq!(count(&[&left_own, &right_own], model, Equivalence::Values), expected);
+    }
+}
+
+/// Random programs with read-modify-writes, fences and weak compare-exchanges against brute force.
+#[test]
+fn random_programs() {
+    let mut wrong = Vec::new();
+    let mut random = Random::new(7);
+    let programs = 150;
+    for i in 0..programs {
+        let recipe = Recipe { threads: 2 + i % 2, operations: 3, locations: APART, plain: false };
+        let script = random_script(&mut random, recipe);
+        for model in MODELS {
+            if let Some(difference) = compare(&script, model) {
+                wrong.push(format!("program {i} {model}: {difference}\n{:?}", script.threads));
+            }
+        }
+    }
+    report(programs, &wrong);
+}
+
+/// Two threads that take two locks in different orders: the deadlock is found, and so are all other outcomes.
+#[test]
+fn locks() {
+    let lock = |mutex| Op::Sync(Sync::Lock { mutex });
+    let unlock = |mutex| Op::Sync(Sync::Unlock { mutex });
+    let (a, b) = (8, 16);
+    let one = vec![lock(a), lock(b), store(0, 1), unlock(b), unlock(a)];
+    let other = vec![lock(b), lock(a), load(0), unlock(a), unlock(b)];
+    for model in MODELS {
+        let script = Script::new(vec![one.clone(), other.clone()]);
+        let seen = explored(&script, model, Equivalence::Values);
+        assert_eq!((seen.executions, seen.stuck, seen.wrong), (2, 1, None), "{model}");
+        assert_eq!(compare(&script, model), None, "{model}");
+    }
+}
+
+/// Never more executions than reads-from classes, and never more of these than graphs.
+#[test]
+fn coarser_methods_have_fewer_executions() {
+    let mut checked = 0;
+    for case in corpus("hw").into_iter().filter(|c| c.litmus.memory_operations() <= 7).step_by(5) {
+        for model in MODELS {
+            let program = case.litmus.program();
+            let [values, sources] = [Equivalence::Values, Equivalence::Sources]
+                .map(|equivalence| explored(&program, model, equivalence).executions);
+            let mut explorer = graph::Explorer::new(program, Options::new(model)).expect("a hardware model");
+            let graphs = explorer.explore(|| Seen::new(model)).expect("nothing overlaps").executions;
+            assert!(values <= sources && sources <= graphs, "{} {model}", case.litmus.name());
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "the corpus is there");
+}
