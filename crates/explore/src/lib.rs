@@ -3,7 +3,8 @@
 //! - [`execute`]: one execution from a plan;
 //! - [`explore`]: whatever finds its executions one by one, each from the last ([`Explorer`]);
 //! - [`enumerate`]: every choice of a model's machine;
-//! - [`graph`]: every execution graph that a model's axioms permit, each exactly once.
+//! - [`graph`]: every execution graph that a model's axioms permit, each exactly once;
+//! - [`violations`]: which violations of sequential consistency executions contain, and which of them do harm.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ pub mod enumerate;
 mod execute;
 mod explorer;
 pub mod graph;
+pub mod violations;
 
 pub use execute::{Executed, execute, execute_noting};
 pub use explorer::{Explorer, Next, explore, explore_from};

@@ -21,6 +21,9 @@ pub struct HuntReport {
     pub verdict: Verdict,
     /// Was every cycle enumerated and tried?
     pub complete: bool,
+    /// Was every execution explored? Then what is said of the cycles is proved.
+    #[serde(default)]
+    pub settled: bool,
     /// How many executions were run, those without reordering included.
     pub executions: u64,
     /// How many were cut off.

@@ -78,6 +78,8 @@ pub(super) struct Walk<T> {
     hardware: bool,
     /// How often a thread may yield before it must do something.
     patience: usize,
+    /// How many rounds without effect a thread may go before it is taken to wait.
+    pub(super) rounds: u32,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(super) ends: Vec<End>,
 }
@@ -92,6 +94,7 @@ impl<T: Threads> Walk<T> {
             initial_threads: 0,
             hardware,
             patience,
+            rounds: 0,
             ends: Vec::new(),
         }
     }
@@ -204,6 +207,8 @@ impl<T: Threads> Walk<T> {
         let events = graph.thread(thread);
         let mut digest = None;
         let mut writes = 0;
+        // The last round, and how many there were before it.
+        let (mut last, mut met) = (None, 0);
         for (i, node) in events.iter().enumerate().rev() {
             let data = graph.node(*node);
             if data.flags.has(Flags::WRITE) {
@@ -225,7 +230,11 @@ impl<T: Threads> Walk<T> {
                     }
                 };
                 if now == data.digest {
-                    return Some(State::Spinning { round: i as u32, writes: writes > 0 });
+                    last = last.or(Some(State::Spinning { round: i as u32, writes: writes > 0 }));
+                    if met == self.rounds {
+                        return last;
+                    }
+                    met += 1;
                 }
             }
         }

@@ -121,16 +121,39 @@ fn advice(report: &HuntReport, style: TextStyle) -> String {
     text
 }
 
+/// What is known of the possible violations that are not real, and how.
+fn rest(report: &HuntReport) -> String {
+    let (infeasible, unknown) = (report.count(Severity::Infeasible), report.count(Severity::Unknown));
+    let mut text = String::new();
+    match infeasible {
+        0 => {}
+        1 => text += "; 1 is proved infeasible",
+        n => text += &format!("; {n} are proved infeasible"),
+    }
+    match unknown {
+        0 => {}
+        1 => text += "; of 1 it is not known whether it can happen",
+        n => text += &format!("; of {n} it is not known whether they can happen"),
+    }
+    if report.settled {
+        text += "\n  every execution was explored: which are real, and which break the program, is proved";
+    }
+    text
+}
+
 fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let name = report.model.name().to_uppercase();
     let total = report.cycles.len();
     let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
     let sentence = match (total, harmful + benign) {
         (0, _) => format!("this program has no possible violation of sequential consistency on {name}"),
-        (_, 0) => format!(
-            "this program has {} of sequential consistency on {name}: none could be brought about",
-            counted(total as u64, "possible violation")
-        ),
+        (_, 0) => {
+            let none = if report.settled { "none is real" } else { "none could be brought about" };
+            format!(
+                "this program has {} of sequential consistency on {name}: {none}",
+                counted(total as u64, "possible violation")
+            )
+        }
         (_, 1) => format!(
             "this program has {} of sequential consistency on {name}: 1 is real, and it {}",
             counted(total as u64, "possible violation"),
@@ -142,6 +165,7 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
             if harmful == 1 { "breaks" } else { "break" },
         ),
     };
+    let sentence = sentence + &rest(report);
     let verdict = match report.verdict {
         Verdict::Pass => style.good("pass"),
         Verdict::Fail => style.bad("fail"),

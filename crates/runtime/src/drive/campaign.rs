@@ -163,8 +163,10 @@ fn prepare(request: &Request) {
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
     }
-    if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
-        hunt::prepare(trials, asked);
+    match (&request.campaign, &request.hunt) {
+        (CampaignSpec::Hunt(trials), Some(asked)) => hunt::prepare(trials, asked),
+        (CampaignSpec::Explore { .. }, Some(asked)) => hunt::prepare_watch(asked, request.model),
+        _ => {}
     }
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);

@@ -5,6 +5,7 @@
 //! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
 //! pairs.
 
+use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, search};
@@ -47,7 +48,7 @@ pub fn advise(
         }
         let mut rest = search(subject, &again, &chosen, deadline)?;
         found.executions += rest.executions;
-        if rest.cycles.iter().all(|candidate| candidate.harmful == 0) {
+        if !rest.cycles.iter().any(Candidate::is_harmful) {
             verified = rest.complete;
             break;
         }
@@ -69,7 +70,7 @@ pub fn advise(
 /// The pairs of harmful cycles, all or the root causes, that the model can reorder.
 fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut BTreeSet<Pair>) {
     for candidate in
-        search.cycles.iter().filter(|candidate| candidate.harmful > 0 && (candidate.root_cause || !root_causes))
+        search.cycles.iter().filter(|candidate| candidate.is_harmful() && (candidate.root_cause || !root_causes))
     {
         for instance in &candidate.instances {
             for (first, second) in instance {

@@ -3,7 +3,8 @@
 use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
-    Again, Attempt, EXPLAINED, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, TESTED, Tested,
+    Again, Attempt, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject,
+    TESTED, Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
@@ -26,6 +27,15 @@ const MAX_STEPS: u64 = 100_000;
 const OUTPUTS: u64 = 2_000;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
+/// A program whose executions have more events than this is not explored.
+const LONG_EXECUTION: u64 = 2_000;
+/// So many executions are explored at most, with so many events together.
+const MOST_EXPLORED: u64 = 30_000;
+const MOST_EVENTS: u64 = 6_000_000;
+/// Where an explored execution is cut off.
+const EXPLORED_EVENTS: u64 = 10_000;
+/// So many executions may be needed to show all that threads can do.
+const HISTORIES: u32 = 2_000;
 /// How long a request can be.
 const LONGEST: usize = 2 << 20;
 
@@ -99,6 +109,16 @@ impl<'a> NativeSubject<'a> {
         host::run_campaign(campaign).map_err(|error| Error::target(&self.program.name, error.to_string()))
     }
 
+    /// An execution that was run again, in the names of the program.
+    fn again(&mut self, mut trace: Trace, places: &[Frame], exposure: &Exposure) -> Again {
+        let names = self.names(&trace, places);
+        self.symbolizer.fill(&mut trace, places);
+        for (kind, thread) in &exposure.failures {
+            ended_by(&mut trace, *kind, thread.map(ThreadId));
+        }
+        Again { trace, names }
+    }
+
     fn names(&mut self, trace: &Trace, frames: &[Frame]) -> Vec<(u32, u32)> {
         self.points.names(trace, frames, &self.symbolizer)
     }
@@ -118,13 +138,50 @@ impl<'a> NativeSubject<'a> {
         campaign.request.count = trials.tasks.len() as u64 * trials.each;
         campaign.request.keep_traces = traced;
         campaign.request.campaign = CampaignSpec::Hunt(trials);
-        campaign.request.hunt = Some(Hunt {
+        campaign.request.hunt = Some(self.hunt());
+        self.run(&campaign)
+    }
+
+    /// What the runtime has to know of the program.
+    fn hunt(&self) -> Hunt {
+        Hunt {
             sites: self.points.sites.clone(),
             points: self.points.for_runtime(),
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
-        });
-        self.run(&campaign)
+            ..Hunt::default()
+        }
+    }
+
+    /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so that
+    /// it does not depend on the machine.
+    fn explore_all(&self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
+        if self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
+            return Ok(None);
+        }
+        let mut campaign = self.campaign(model, fences);
+        let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = self.options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+        let deadline = left.map(host::monotonic_after);
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX };
+        campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1));
+        campaign.request.max_steps = EXPLORED_EVENTS;
+        campaign.request.restart = Restart::InPlace;
+        campaign.request.keep_outputs = true;
+        campaign.request.hunt = Some(hunt);
+        campaign.jobs = 1;
+        Ok(Some(self.run(&campaign)?))
+    }
+
+    /// How the program failed as it never does without reordering, if it did.
+    fn new_failure(&self, results: &Results) -> Option<String> {
+        let new = results.found.iter().find(|found| !self.failures.contains(&found.report.fingerprint));
+        let failure = new.map(|found| format!("{}: {}", found.report.kind, self.symbolizer.named(&found.report.message)));
+        let wrong = || {
+            let text = results.outputs.keys().find(|text| !self.outputs.contains(&output_fingerprint(text)))?;
+            Some(format!("wrong output: it printed {:?}, which it never does without reordering", text.trim_end()))
+        };
+        failure.or_else(wrong)
     }
 }
 
@@ -180,6 +237,44 @@ impl Subject for NativeSubject<'_> {
         Ok(seen)
     }
 
+    fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error> {
+        let Some(results) = self.explore_all(Model::Sc, self.hunt(), fences)? else { return Ok(Explored::default()) };
+        for text in results.outputs.keys() {
+            let fingerprint = output_fingerprint(text);
+            if !self.outputs.contains(&fingerprint) {
+                self.outputs.push(fingerprint);
+            }
+        }
+        for found in &results.found {
+            if !self.failures.contains(&found.report.fingerprint) {
+                self.failures.push(found.report.fingerprint);
+            }
+        }
+        Ok(explored(&results))
+    }
+
+    fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {
+        let histories = if cycles.is_empty() { HISTORIES } else { 0 };
+        let hunt = Hunt { cycles: cycles.to_vec(), histories, rounds, ..self.hunt() };
+        let Some(mut results) = self.explore_all(self.options.model, hunt, fences)? else {
+            return Ok(Explored::default());
+        };
+        let mut explored = explored(&results);
+        explored.fails = self.new_failure(&results);
+        for (_, trace, frames) in traces(&mut results) {
+            explored.profiles.push(self.profile(&trace, &frames));
+        }
+        for record in results.exposed {
+            if let Record::Exposed { task, execution, harm, failures, steps, shared, .. } = record {
+                let harm = harm.map(|harm| self.symbolizer.named(&harm));
+                let graph = Some(ExposedGraph { steps, shared });
+                let attempt = task as usize;
+                explored.exposures.push(Exposure { attempt, execution, harm, failures, choices: Vec::new(), graph });
+            }
+        }
+        Ok(explored)
+    }
+
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
@@ -221,10 +316,11 @@ impl Subject for NativeSubject<'_> {
             let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
             for record in results.exposed {
-                if let Record::Exposed { task, execution, harm, failures, choices } = record {
+                if let Record::Exposed { task, execution, harm, failures, choices, .. } = record {
                     let execution = execution + first as u64 * trials;
                     let harm = harm.map(|harm| self.symbolizer.named(&harm));
-                    exposures.push(Exposure { attempt: task as usize, execution, harm, failures, choices });
+                    let attempt = task as usize;
+                    exposures.push(Exposure { attempt, execution, harm, failures, choices, graph: None });
                 }
             }
         }
@@ -233,26 +329,35 @@ impl Subject for NativeSubject<'_> {
     }
 
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error> {
-        let attempts: Vec<Attempt> = exposures
+        let (graphs, answers): (Vec<usize>, Vec<usize>) =
+            (0..exposures.len()).partition(|i| exposures[*i].graph.is_some());
+        let attempts: Vec<Attempt> = answers
             .iter()
-            .map(|exposure| Attempt {
+            .map(|i| Attempt {
                 cycle: Cycle { segments: vec![Segment { first: u32::MAX - 1, second: None }] },
-                strategy: StrategySpec::Follow { choices: exposure.choices.clone() },
+                strategy: StrategySpec::Follow { choices: exposures[*i].choices.clone() },
             })
             .collect();
         let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
         for (first, tasks) in pieces(&attempts) {
             let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
             for record in results.traces {
-                if let Record::Trace { execution, mut trace, places } = record {
-                    let names = self.names(&trace, &places);
-                    self.symbolizer.fill(&mut trace, &places);
-                    let index = first + execution as usize;
-                    for (kind, thread) in &exposures[index].failures {
-                        ended_by(&mut trace, *kind, thread.map(ThreadId));
-                    }
-                    again[index] = Some(Again { trace, names });
+                if let Record::Trace { execution, trace, places } = record {
+                    let index = answers[first + execution as usize];
+                    again[index] = Some(self.again(trace, &places, exposures[index]));
                 }
+            }
+        }
+        for i in graphs {
+            let Some(strategy) = exposures[i].strategy() else { continue };
+            let mut campaign = self.campaign(self.options.model, fences);
+            campaign.request.campaign = CampaignSpec::Repeat(strategy);
+            campaign.request.restart = Restart::InPlace;
+            campaign.request.keep_traces = true;
+            campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+            let mut results = self.run(&campaign)?;
+            if let Some((_, trace, places)) = traces(&mut results).pop() {
+                again[i] = Some(self.again(trace, &places, exposures[i]));
             }
         }
         Ok(again)
@@ -275,8 +380,8 @@ impl Subject for NativeSubject<'_> {
         self.program.name.clone()
     }
 
-    fn recording(&self, choices: &[u32], digest: String) -> Recording {
-        let plan = self.plan(self.options.model, StrategySpec::Follow { choices: choices.to_vec() });
+    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording {
+        let plan = self.plan(self.options.model, strategy);
         let request = self.campaign(self.options.model, &[]).request;
         Recording::native(Command::Hunt, self.program, plan, &request, None, digest)
     }
@@ -292,6 +397,12 @@ fn traces(results: &mut Results) -> Vec<(u64, Trace, Vec<Frame>)> {
     }
     traces.sort_by_key(|(execution, ..)| *execution);
     traces
+}
+
+/// What an exploration came to.
+fn explored(results: &Results) -> Explored {
+    let (complete, executions) = results.explored.map_or((false, 0), |explored| (explored.complete, explored.executions));
+    Explored { complete, executions, ..Explored::default() }
 }
 
 /// Attempts in pieces that fit a request, each with the number of its first.

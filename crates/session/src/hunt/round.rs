@@ -49,7 +49,8 @@ impl<'a, S: Subject> Round<'a, S> {
         mixed: bool,
         good: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
-        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let open: Vec<usize> =
+            (0..good.len()).filter(|i| good[*i].is_empty() && !search.cycles[*i].is_infeasible()).collect();
         if open.is_empty() {
             return Ok(());
         }
@@ -139,7 +140,7 @@ impl<'a, S: Subject> Round<'a, S> {
             let round = u64::MAX - number as u64;
             let (_, exposures) = self.subject.attempt(&attempts, 1, round, self.fences)?;
             search.executions += attempts.len() as u64;
-            if exposures.iter().any(|exposure| search.cycles[exposure.attempt].harmful > 0) {
+            if exposures.iter().any(|exposure| search.cycles[exposure.attempt].is_harmful()) {
                 continue;
             }
             unexplained |= exposures.iter().all(|exposure| exposure.harm.is_none());

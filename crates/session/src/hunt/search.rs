@@ -2,7 +2,8 @@
 
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
-use super::subject::{Fences, Seen, Subject};
+use super::settle;
+use super::subject::{Exposure, Fences, Seen, Subject};
 use super::trials::trials;
 use crate::error::Error;
 use fencepost_predict::critical::{Graph, Limits};
@@ -20,6 +21,10 @@ pub struct Search {
     pub blocked: u64,
     /// How long the prediction took.
     pub prediction: Duration,
+    /// Was every execution looked at?
+    pub settled: bool,
+    /// What that showed.
+    pub witnesses: Vec<Exposure>,
 }
 
 /// Predicts and tries.
@@ -29,7 +34,8 @@ pub fn search(
     fences: &Fences,
     deadline: Option<Instant>,
 ) -> Result<Search, Error> {
-    let seen = subject.observe(fences)?;
+    let mut seen = subject.observe(fences)?;
+    let whole = settle::histories(subject, options, fences, &mut seen)?;
     let started = Instant::now();
     let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
     let found = Graph::new(&seen.profiles, options.model).cycles(limits);
@@ -56,7 +62,13 @@ pub fn search(
         executions,
         blocked,
         prediction,
+        settled: false,
+        witnesses: Vec::new(),
     };
+    if let Some(rounds) = whole {
+        settle::settle(subject, options.model, rounds, fences, &mut search)?;
+    }
     trials(subject, options, fences, deadline, &mut search)?;
+    settle::conclude(&mut search);
     Ok(search)
 }

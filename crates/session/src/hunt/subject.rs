@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::recording::Recording;
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
-use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, Label, StrategySpec, Trace};
+use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, GraphStep, Label, StrategySpec, Trace};
 use std::rc::Rc;
 
 /// How many executions with reordering show what threads can do then.
@@ -52,6 +52,41 @@ pub struct Exposure {
     pub failures: Vec<(FindingKind, Option<u32>)>,
     /// The answers that led there, for the first of its kind.
     pub choices: Vec<u32>,
+    /// The execution graph instead, of what an exploration has met.
+    pub graph: Option<ExposedGraph>,
+}
+
+impl Exposure {
+    /// How to run it again; `None` if that was not kept.
+    pub fn strategy(&self) -> Option<StrategySpec> {
+        match &self.graph {
+            Some(graph) => Some(StrategySpec::Graph { steps: graph.steps.clone(), shared: graph.shared.clone() }),
+            None if self.choices.is_empty() => None,
+            None => Some(StrategySpec::Follow { choices: self.choices.clone() }),
+        }
+    }
+}
+
+/// An execution graph, and the memory whose plain accesses are in it.
+#[derive(Clone, Debug)]
+pub struct ExposedGraph {
+    pub steps: Vec<GraphStep>,
+    pub shared: Vec<(u64, u8)>,
+}
+
+/// Every execution of a model, as far as that goes.
+#[derive(Default)]
+pub struct Explored {
+    /// Was that every one?
+    pub complete: bool,
+    pub executions: u64,
+    /// Executions that show every thread do all that it can do, if no cycles were looked for.
+    pub profiles: Vec<Profile>,
+    /// Cycles that were met, with the number of the cycle as the attempt: for each the first time, and the first time
+    /// that it alone made the program fail.
+    pub exposures: Vec<Exposure>,
+    /// How the program fails as it never does without reordering, if it does.
+    pub fails: Option<String>,
 }
 
 /// Where an ordering is that the program does not have.
@@ -101,6 +136,13 @@ pub trait Subject {
     /// Runs it without reordering, with these fences in force.
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error>;
 
+    /// Explores it without reordering, with these fences in force: from then on, it is known how it can end.
+    fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error>;
+
+    /// Explores it under the model, with these fences in force, and looks for these cycles. A thread goes around a loop
+    /// that waits so often at most.
+    fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;
+
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error>;
 
@@ -132,6 +174,6 @@ pub trait Subject {
     /// The name of the program.
     fn name(&self) -> String;
 
-    /// How the execution with these answers and this digest is recorded.
-    fn recording(&self, choices: &[u32], digest: String) -> Recording;
+    /// How the execution of this strategy and this digest is recorded.
+    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording;
 }

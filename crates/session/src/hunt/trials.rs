@@ -7,7 +7,7 @@ use super::search::Search;
 use super::subject::{Fences, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Points, Schedule, Stop, StrategySpec};
+use fencepost_trace::{Cycle, Points, Schedule, Severity, Stop, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ pub fn trials(
     if options.methods.solve {
         let mut lessons = Lessons::new(&search.seen.profiles, good.len());
         for stage in 0..STAGES {
-            if stage == 1 && good.iter().any(Vec::is_empty) {
+            if stage == 1 && open(&good, search) && search.cycles.iter().any(|candidate| candidate.settled.is_none()) {
                 let sampled = round.subject.sample(fences)?;
                 search.executions += sampled.executions;
                 search.blocked += sampled.blocked;
@@ -47,13 +47,15 @@ pub fn trials(
         }
         is_cut |= lessons.cut;
         // What was put aside because something else looked better.
-        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+        let open: Vec<usize> = (0..good.len()).filter(is_open).collect();
         let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
         round.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
         // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
         for _ in 0..REPEATS {
             let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-            for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
+            let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+            for i in (0..good.len()).filter(is_open) {
                 let mut left = options.trials.saturating_sub(search.cycles[i].trials);
                 for (method, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
                     let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
@@ -67,7 +69,7 @@ pub fn trials(
     }
     // What is left is divided among the schedules that worked, or among the strategies.
     let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-    for (i, schedules) in good.into_iter().enumerate() {
+    for (i, schedules) in good.into_iter().enumerate().filter(|(i, _)| !search.cycles[*i].is_infeasible()) {
         let mut methods: Vec<(HuntMethod, StrategySpec)> =
             schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
         if methods.is_empty() && (!options.methods.solve || search.cycles[i].exposed > 0) {
@@ -82,13 +84,16 @@ pub fn trials(
     round.work(search, work)?;
     if options.methods.solve {
         // Whatever was predicted and tried: what fails under the model is not to be called harmless.
-        if is_cut && search.cycles.iter().any(|candidate| candidate.exposed == 0) {
+        if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
             search.complete = false;
             search.seen.notes.push(format!(
                 "executions have more than {} steps before a violation: whether those that were not brought about are \
                  possible is not known",
                 fencepost_predict::solve::LONGEST
             ));
+        }
+        if search.settled {
+            return Ok(());
         }
         let tested = round.subject.test(fences)?;
         search.executions += tested.executions;
@@ -103,6 +108,11 @@ pub fn trials(
         }
     }
     Ok(())
+}
+
+/// Is there a cycle that has no schedule and may need one?
+fn open(good: &[Vec<Schedule>], search: &Search) -> bool {
+    good.iter().zip(&search.cycles).any(|(good, candidate)| good.is_empty() && !candidate.is_infeasible())
 }
 
 /// On a schedule that was solved for.
