@@ -53,6 +53,12 @@ pub enum Record {
         /// See `steps`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shared: Vec<(u64, u8)>,
+        /// Was it looked for in passing? Then `task` is the number of the cycle.
+        #[serde(default)]
+        met: bool,
+        /// Cycles that made the program fail together.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<u32>,
     },
     /// With a trace: where threads had the variables on their stacks that they shared.
     Locals {

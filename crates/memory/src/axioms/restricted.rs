@@ -68,7 +68,8 @@ mod tests {
             kind,
             clock: Vec::new(),
         });
-        let order = |at: Location, store: u32| Coherence { address: at.address, bytes: 4, stores: vec![EventId(store)] };
+        let order =
+            |at: Location, store: u32| Coherence { address: at.address, bytes: 4, stores: vec![EventId(store)] };
         Trace {
             model: Model::Tso,
             outcome: Outcome::Finished,

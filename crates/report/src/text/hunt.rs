@@ -2,7 +2,7 @@
 
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
-use crate::{Describe, HuntCycle, HuntReport, Verdict};
+use crate::{Describe, HuntCycle, HuntReport, Verdict, VerifiedBy};
 use fencepost_trace::{FindingKind, FindingLabel, Severity};
 
 /// How many violations that break the program are shown with their accesses, and how many others in a line each.
@@ -114,10 +114,12 @@ fn advice(report: &HuntReport, style: TextStyle) -> String {
     for fence in &report.fences {
         text += &format!("  {}\n", clean(&fence.advice));
     }
-    text += match report.fences.iter().all(|fence| fence.verified) {
-        true => "  (with these orderings in force, the same hunt finds nothing that breaks it)\n\n",
-        false => "  (with these orderings in force, the same hunt still finds something that breaks it)\n\n",
+    let known = match report.fences[0].by {
+        Some(VerifiedBy::Explored) => "every execution was explored, and none breaks".to_owned(),
+        Some(VerifiedBy::Tested(n)) => format!("{} at random were run, and none breaks", counted(n, "execution")),
+        None => "that this is enough could not be shown".to_owned(),
     };
+    text += &format!("  (with these orderings in force: {known})\n\n");
     text
 }
 
@@ -137,6 +139,11 @@ fn rest(report: &HuntReport) -> String {
     }
     if report.settled {
         text += "\n  every execution was explored: which are real, and which break the program, is proved";
+    } else if report.campaign > 0 {
+        text += &format!(
+            "\n  not all executions could be explored: what each does alone was looked for in {}",
+            counted(report.campaign, "execution")
+        );
     }
     text
 }

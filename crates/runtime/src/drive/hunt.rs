@@ -1,6 +1,7 @@
 //! Trials of predicted violations of sequential consistency.
 
-use crate::drive::{control, ending};
+use crate::drive::{campaign, control, ending};
+use crate::explore;
 use crate::platform::global::Global;
 use crate::platform::modules;
 use crate::results;
@@ -16,7 +17,6 @@ struct Hunting {
     /// With the labels of this process.
     trials: Trials,
     points: PointNames,
-    outputs: Vec<u64>,
     /// The task under way, and whether it has been exposed without and with harm.
     known: (usize, [bool; 2]),
 }
@@ -48,7 +48,7 @@ pub fn prepare(trials: &Trials, hunt: &Hunt) {
         |task: &Task| Task { strategy: task.strategy.clone().relabelled(|site| labels[site as usize]), ..task.clone() };
     let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
     let known = (usize::MAX, [false; 2]);
-    *HUNTING.get() = Some(Hunting { trials, points, outputs: hunt.outputs.clone(), known });
+    *HUNTING.get() = Some(Hunting { trials, points, known });
 }
 
 /// The strategy of this execution.
@@ -63,24 +63,42 @@ pub fn end(
     failures: Vec<(FindingKind, Option<u32>)>,
     output: impl FnOnce() -> String,
 ) {
-    if is_watching() {
+    if explore::is_on() {
         return watch::ended(execution, failure, failures, output);
+    }
+    let asked = campaign::request().and_then(|request| request.hunt.as_ref());
+    let outputs = asked.map_or(&[][..], |hunt| &hunt.outputs);
+    let harm = failure.or_else(|| wrong(&output(), outputs));
+    let trace = control::trace();
+    watch::met(execution, &trace, harm.as_ref(), &failures);
+    if HUNTING.get().is_none() {
+        return;
     }
     let hunting = hunting();
     let index = hunting.trials.task(execution);
     let Some(task) = hunting.trials.tasks.get(index) else { return };
-    let trace = control::trace();
     if confirm(&trace, &task.cycle, |event| point(&hunting.points, &trace, event)).is_none() {
         return;
     }
-    let harm = failure.or_else(|| wrong(&output(), &hunting.outputs));
+    // What fails because of something else besides is not its doing.
+    let harm = harm.filter(|_| watch::is_alone(&trace, &task.cycle) != Some(false));
     if hunting.known.0 != index {
         hunting.known = (index, [false; 2]);
     }
     let known = &mut hunting.known.1[usize::from(harm.is_some())];
     let choices = if *known { Vec::new() } else { control::choices() };
     *known = true;
-    results::log(&Record::Exposed { task: task.id, execution, harm, failures, choices, steps: Vec::new(), shared: Vec::new() });
+    results::log(&Record::Exposed {
+        task: task.id,
+        execution,
+        harm,
+        failures,
+        choices,
+        steps: Vec::new(),
+        shared: Vec::new(),
+        met: false,
+        with: Vec::new(),
+    });
 }
 
 /// Does the program never print this without reordering?

@@ -195,11 +195,14 @@ impl Subject for LitmusSubject<'_> {
             let names = self.names(&ran);
             let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
             explored.fails = explored.fails.or_else(|| harm.clone());
-            let news = violations.look(&ran.trace, |event| names[event.id.index() - 1].0, harm.is_some());
-            explored.exposures.extend(news.into_iter().map(|new| Exposure {
-                attempt: new.cycle,
+            let shown = violations.look(&ran.trace, |event| names[event.id.index() - 1].0, harm.is_some());
+            let together = (!shown.together.is_empty()).then(|| (shown.together[0], true, shown.together.clone()));
+            let alone = shown.news.iter().map(|new| (new.cycle, new.harmful, Vec::new()));
+            explored.exposures.extend(alone.chain(together).map(|(cycle, harmful, with)| Exposure {
+                attempt: cycle,
+                with,
                 execution: execution as u64,
-                harm: harm.clone().filter(|_| new.harmful),
+                harm: harm.clone().filter(|_| harmful),
                 failures: Vec::new(),
                 choices: ran.trace.choices.clone(),
                 graph: steps.clone().map(|steps| ExposedGraph { steps, shared: Vec::new() }),
@@ -227,9 +230,19 @@ impl Subject for LitmusSubject<'_> {
         Ok(sampled)
     }
 
-    /// What a litmus test can do, the trials of its cycles show.
-    fn test(&mut self, _: &Fences) -> Result<Tested, Error> {
+    /// What a litmus test can do, exploration and the trials of its cycles show.
+    fn test(&mut self, _: u64, _: u64, _: &Fences) -> Result<Tested, Error> {
         Ok(Tested::default())
+    }
+
+    fn watch(&mut self, _: &[Cycle]) {}
+
+    fn met(&mut self) -> Vec<Exposure> {
+        Vec::new()
+    }
+
+    fn longest(&self) -> u64 {
+        0
     }
 
     fn attempt(
@@ -254,7 +267,15 @@ impl Subject for LitmusSubject<'_> {
                 let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
                 let choices = ran.trace.choices.clone();
                 let failures = Vec::new();
-                exposures.push(Exposure { attempt: i, execution, harm, failures, choices, graph: None });
+                exposures.push(Exposure {
+                    attempt: i,
+                    execution,
+                    harm,
+                    failures,
+                    choices,
+                    graph: None,
+                    with: Vec::new(),
+                });
             }
         }
         Ok((blocked, exposures))

@@ -4,7 +4,7 @@ use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
     Again, Attempt, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject,
-    TESTED, Tested,
+    Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
@@ -28,14 +28,17 @@ const OUTPUTS: u64 = 2_000;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
 /// A program whose executions have more events than this is not explored.
-const LONG_EXECUTION: u64 = 2_000;
+const LONG_EXECUTION: u64 = 100_000;
 /// So many executions are explored at most, with so many events together.
-const MOST_EXPLORED: u64 = 30_000;
+const MOST_EXPLORED: u64 = 15_000;
 const MOST_EVENTS: u64 = 6_000_000;
+const FEWEST_EXPLORED: u64 = 100;
 /// Where an explored execution is cut off.
 const EXPLORED_EVENTS: u64 = 10_000;
 /// So many executions may be needed to show all that threads can do.
 const HISTORIES: u32 = 2_000;
+/// A process of its own takes about as long as so many events.
+const FORK: u64 = 30_000;
 /// How long a request can be.
 const LONGEST: usize = 2 << 20;
 
@@ -55,6 +58,9 @@ pub struct NativeSubject<'a> {
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
+    /// The cycles that are looked for in passing, and what was met.
+    watched: Vec<Cycle>,
+    met: Vec<Exposure>,
 }
 
 impl<'a> NativeSubject<'a> {
@@ -72,6 +78,8 @@ impl<'a> NativeSubject<'a> {
             restart: Restart::Auto,
             outcomes: None,
             judged: true,
+            watched: Vec::new(),
+            met: Vec::new(),
         };
         let mut campaign = subject.campaign(Model::Sc, &[]);
         subject.judged = specify(program, options.spec, &mut campaign, log)?;
@@ -107,6 +115,28 @@ impl<'a> NativeSubject<'a> {
 
     fn run(&self, campaign: &Campaign) -> Result<Results, Error> {
         host::run_campaign(campaign).map_err(|error| Error::target(&self.program.name, error.to_string()))
+    }
+
+    /// A cycle that was looked for in passing, or by an exploration.
+    fn exposure(&self, record: Record) -> Option<Exposure> {
+        let Record::Exposed { task, execution, harm, failures, choices, steps, shared, with, .. } = record else {
+            return None;
+        };
+        let harm = harm.map(|harm| self.symbolizer.named(&harm));
+        let graph = (!steps.is_empty()).then_some(ExposedGraph { steps, shared });
+        let with = with.into_iter().map(|cycle| cycle as usize).collect();
+        Some(Exposure { attempt: task as usize, execution, harm, failures, choices, graph, with })
+    }
+
+    /// Keeps what was met in passing; the rest stays.
+    fn keep_met(&mut self, results: &mut Results) {
+        let is_met = |record: &Record| matches!(record, Record::Exposed { met: true, .. });
+        let (met, rest): (Vec<Record>, Vec<Record>) =
+            std::mem::take(&mut results.exposed).into_iter().partition(is_met);
+        results.exposed = rest;
+        let mut met: Vec<Exposure> = met.into_iter().filter_map(|record| self.exposure(record)).collect();
+        met.sort_by_key(|exposure| exposure.execution);
+        self.met.extend(met);
     }
 
     /// An execution that was run again, in the names of the program.
@@ -149,6 +179,7 @@ impl<'a> NativeSubject<'a> {
             points: self.points.for_runtime(),
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
+            cycles: self.watched.clone(),
             ..Hunt::default()
         }
     }
@@ -164,7 +195,7 @@ impl<'a> NativeSubject<'a> {
         let timeout = self.options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
         let deadline = left.map(host::monotonic_after);
         campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX };
-        campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1));
+        campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
         campaign.request.max_steps = EXPLORED_EVENTS;
         campaign.request.restart = Restart::InPlace;
         campaign.request.keep_outputs = true;
@@ -176,7 +207,8 @@ impl<'a> NativeSubject<'a> {
     /// How the program failed as it never does without reordering, if it did.
     fn new_failure(&self, results: &Results) -> Option<String> {
         let new = results.found.iter().find(|found| !self.failures.contains(&found.report.fingerprint));
-        let failure = new.map(|found| format!("{}: {}", found.report.kind, self.symbolizer.named(&found.report.message)));
+        let failure =
+            new.map(|found| format!("{}: {}", found.report.kind, self.symbolizer.named(&found.report.message)));
         let wrong = || {
             let text = results.outputs.keys().find(|text| !self.outputs.contains(&output_fingerprint(text)))?;
             Some(format!("wrong output: it printed {:?}, which it never does without reordering", text.trim_end()))
@@ -265,12 +297,7 @@ impl Subject for NativeSubject<'_> {
             explored.profiles.push(self.profile(&trace, &frames));
         }
         for record in results.exposed {
-            if let Record::Exposed { task, execution, harm, failures, steps, shared, .. } = record {
-                let harm = harm.map(|harm| self.symbolizer.named(&harm));
-                let graph = Some(ExposedGraph { steps, shared });
-                let attempt = task as usize;
-                explored.exposures.push(Exposure { attempt, execution, harm, failures, choices: Vec::new(), graph });
-            }
+            explored.exposures.extend(self.exposure(record));
         }
         Ok(explored)
     }
@@ -288,12 +315,29 @@ impl Subject for NativeSubject<'_> {
         Ok(sampled)
     }
 
-    fn test(&mut self, fences: &Fences) -> Result<Tested, Error> {
+    fn watch(&mut self, cycles: &[Cycle]) {
+        self.watched = cycles.to_vec();
+        self.met.clear();
+    }
+
+    fn met(&mut self) -> Vec<Exposure> {
+        std::mem::take(&mut self.met)
+    }
+
+    fn longest(&self) -> u64 {
+        // A process of its own costs as much as many events.
+        if self.restart == Restart::Fork { self.longest.max(FORK) } else { self.longest }
+    }
+
+    fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
-        campaign.request.count = TESTED;
+        campaign.request.first = first;
+        campaign.request.count = executions;
         campaign.request.keep_outputs = true;
-        let results = self.run(&campaign)?;
+        campaign.request.hunt = (!self.watched.is_empty()).then(|| self.hunt());
+        let mut results = self.run(&campaign)?;
+        self.keep_met(&mut results);
         let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
         let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
         let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
@@ -313,14 +357,23 @@ impl Subject for NativeSubject<'_> {
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
             let seed = execution_seed(self.options.seed, round);
-            let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
+            let mut results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
+            self.keep_met(&mut results);
             for record in results.exposed {
                 if let Record::Exposed { task, execution, harm, failures, choices, .. } = record {
                     let execution = execution + first as u64 * trials;
                     let harm = harm.map(|harm| self.symbolizer.named(&harm));
                     let attempt = task as usize;
-                    exposures.push(Exposure { attempt, execution, harm, failures, choices, graph: None });
+                    exposures.push(Exposure {
+                        attempt,
+                        execution,
+                        harm,
+                        failures,
+                        choices,
+                        graph: None,
+                        with: Vec::new(),
+                    });
                 }
             }
         }
@@ -401,7 +454,8 @@ fn traces(results: &mut Results) -> Vec<(u64, Trace, Vec<Frame>)> {
 
 /// What an exploration came to.
 fn explored(results: &Results) -> Explored {
-    let (complete, executions) = results.explored.map_or((false, 0), |explored| (explored.complete, explored.executions));
+    let (complete, executions) =
+        results.explored.map_or((false, 0), |explored| (explored.complete, explored.executions));
     Explored { complete, executions, ..Explored::default() }
 }
 

@@ -38,6 +38,7 @@ pub fn report(
             verdict: Verdict::of(harmful, search.complete),
             complete: search.complete,
             settled: search.settled,
+            campaign: search.campaign,
             executions: search.executions,
             blocked: search.blocked,
             seconds: started.elapsed().as_secs_f64(),

@@ -6,6 +6,7 @@ use super::settle;
 use super::subject::{Exposure, Fences, Seen, Subject};
 use super::trials::trials;
 use crate::error::Error;
+use fencepost_predict::Profile;
 use fencepost_predict::critical::{Graph, Limits};
 use fencepost_trace::Model;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub struct Search {
     pub blocked: u64,
     /// How long the prediction took.
     pub prediction: Duration,
+    /// If not every execution was looked at: in how many of each cycle harm was looked for.
+    pub campaign: u64,
     /// Was every execution looked at?
     pub settled: bool,
     /// What that showed.
@@ -36,6 +39,7 @@ pub fn search(
 ) -> Result<Search, Error> {
     let mut seen = subject.observe(fences)?;
     let whole = settle::histories(subject, options, fences, &mut seen)?;
+    seen.profiles = Profile::shared_only(&seen.profiles);
     let started = Instant::now();
     let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
     let found = Graph::new(&seen.profiles, options.model).cycles(limits);
@@ -63,6 +67,7 @@ pub fn search(
         blocked,
         prediction,
         settled: false,
+        campaign: 0,
         witnesses: Vec::new(),
     };
     if let Some(rounds) = whole {

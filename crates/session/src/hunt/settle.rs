@@ -12,7 +12,7 @@
 use super::candidate::{Candidate, Settled, Witness};
 use super::options::Options;
 use super::search::Search;
-use super::subject::{Fences, Seen, Subject};
+use super::subject::{Exposure, Fences, Seen, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Label, Model};
@@ -69,6 +69,8 @@ pub fn settle(
     let mut explored = subject.explore(&cycles, rounds, fences)?;
     search.executions += explored.executions;
     explored.exposures.iter_mut().for_each(|exposure| exposure.attempt = order[exposure.attempt]);
+    explored.exposures.iter_mut().for_each(|exposure| exposure.with.iter_mut().for_each(|i| *i = order[*i]));
+    blame(&mut explored.exposures);
     search.settled = explored.complete;
     if explored.complete {
         // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by rounds.
@@ -82,6 +84,25 @@ pub fn settle(
     }
     search.witnesses = explored.exposures;
     Ok(())
+}
+
+/// Where cycles make the program fail together: of these sets those count that have no cycle which is enough alone, and
+/// no smaller set in them. Each cycle of one gets an exposure of its own.
+pub fn blame(exposures: &mut Vec<Exposure>) {
+    let (sets, mut rest): (Vec<Exposure>, Vec<Exposure>) =
+        std::mem::take(exposures).into_iter().partition(|exposure| !exposure.with.is_empty());
+    let alone: Vec<usize> = rest.iter().filter(|exposure| exposure.harm.is_some()).map(|e| e.attempt).collect();
+    let sets: Vec<Exposure> =
+        sets.into_iter().filter(|set| !set.with.iter().any(|cycle| alone.contains(cycle))).collect();
+    for set in &sets {
+        let contains = |other: &Exposure| {
+            other.with.len() < set.with.len() && other.with.iter().all(|cycle| set.with.contains(cycle))
+        };
+        if !sets.iter().any(contains) {
+            rest.extend(set.with.iter().map(|cycle| Exposure { attempt: *cycle, with: Vec::new(), ..set.clone() }));
+        }
+    }
+    *exposures = rest;
 }
 
 /// After the trials: what they brought about by chance gives way to what is known.

@@ -10,8 +10,7 @@ use std::rc::Rc;
 /// How many executions with reordering show what threads can do then.
 pub const SAMPLES: u64 = 800;
 
-/// How many executions with reordering are looked through for failures, and how many of those are explained.
-pub const TESTED: u64 = 4_000;
+/// How many failures of executions with reordering are explained.
 pub const EXPLAINED: usize = 8;
 
 /// Executions with reordering, as `test` has them.
@@ -54,6 +53,8 @@ pub struct Exposure {
     pub choices: Vec<u32>,
     /// The execution graph instead, of what an exploration has met.
     pub graph: Option<ExposedGraph>,
+    /// The cycles that made the program fail together, if it took several.
+    pub with: Vec<usize>,
 }
 
 impl Exposure {
@@ -143,11 +144,20 @@ pub trait Subject {
     /// that waits so often at most.
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;
 
+    /// From now on, looks for these cycles in whatever is run under the model; see [`met`](Subject::met).
+    fn watch(&mut self, cycles: &[Cycle]);
+
+    /// What has been met in passing since the last time, with the number of the cycle as the attempt.
+    fn met(&mut self) -> Vec<Exposure>;
+
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error>;
 
-    /// Runs it as `test` does, with these fences in force.
-    fn test(&mut self, fences: &Fences) -> Result<Tested, Error>;
+    /// Runs so many executions as `test` does, the first so many left out, with these fences in force.
+    fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error>;
+
+    /// How many events its longest execution without reordering has.
+    fn longest(&self) -> u64;
 
     /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and
     /// those that were successful.

@@ -1,6 +1,7 @@
 //! Violations in every execution of an exploration.
 
 use super::{PointNames, names_of, point, wrong};
+use crate::drive::control;
 use crate::explore;
 use crate::platform::global::Global;
 use crate::platform::modules;
@@ -8,7 +9,7 @@ use crate::results;
 use fencepost_explore::violations::Violations;
 use fencepost_mailbox::{Hunt, Message, Record};
 use fencepost_predict::Profile;
-use fencepost_trace::{Event, FindingKind, GraphStep, Model, Trace};
+use fencepost_trace::{Cycle, Event, FindingKind, GraphStep, Model, Trace};
 use rustc_hash::FxHashSet;
 
 struct Watching {
@@ -96,8 +97,21 @@ impl Watching {
         }
         let trace = trace();
         let points = &self.points;
-        let news = self.violations.look(&trace, |event: &Event| point(points, &trace, event), fails);
-        for new in &news {
+        let shown = self.violations.look(&trace, |event: &Event| point(points, &trace, event), fails);
+        if !shown.together.is_empty() {
+            results::log(&Record::Exposed {
+                task: shown.together[0] as u32,
+                execution: ended.execution,
+                harm: ended.harm.clone(),
+                failures: ended.failures.clone(),
+                choices: Vec::new(),
+                steps: steps(),
+                shared: explore::shared_memory(),
+                met: true,
+                with: shown.together.iter().map(|cycle| *cycle as u32).collect(),
+            });
+        }
+        for new in &shown.news {
             results::log(&Record::Exposed {
                 task: new.cycle as u32,
                 execution: ended.execution,
@@ -106,6 +120,8 @@ impl Watching {
                 choices: Vec::new(),
                 steps: steps(),
                 shared: explore::shared_memory(),
+                met: true,
+                with: Vec::new(),
             });
         }
         if self.left > 0 {
@@ -119,6 +135,36 @@ impl Watching {
             }
         }
     }
+}
+
+/// Looks at an execution of a campaign that is no exploration.
+pub fn met(execution: u64, trace: &Trace, harm: Option<&Message>, failures: &[(FindingKind, Option<u32>)]) {
+    let Some(watching) = WATCHING.get() else { return };
+    if harm.is_none() && !watching.violations.wants_more() {
+        return;
+    }
+    let points = &watching.points;
+    let shown = watching.violations.look(trace, |event: &Event| point(points, trace, event), harm.is_some());
+    let sets = (!shown.together.is_empty()).then(|| (shown.together[0], true, shown.together.clone()));
+    for (cycle, harmful, with) in shown.news.iter().map(|new| (new.cycle, new.harmful, Vec::new())).chain(sets) {
+        results::log(&Record::Exposed {
+            task: cycle as u32,
+            execution,
+            harm: harm.filter(|_| harmful).cloned(),
+            failures: if harmful { failures.to_vec() } else { Vec::new() },
+            choices: control::choices(),
+            steps: Vec::new(),
+            shared: Vec::new(),
+            met: true,
+            with: with.iter().map(|cycle| *cycle as u32).collect(),
+        });
+    }
+}
+
+/// Is nothing reordered in this execution but the pairs of the cycle? `None` if that is not known.
+pub fn is_alone(trace: &Trace, cycle: &Cycle) -> Option<bool> {
+    let watching = WATCHING.get().as_ref()?;
+    watching.violations.is_alone(trace, |event: &Event| point(&watching.points, trace, event), cycle)
 }
 
 fn log_trace(execution: u64, mut trace: Trace) {
