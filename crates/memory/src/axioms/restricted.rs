@@ -31,7 +31,7 @@ pub fn check(execution: &Execution, model: Model, windows: &[Window]) -> Result<
         let (first, second) = (&execution.nodes[*a], &execution.nodes[*b]);
         windows.iter().any(|(from, to)| {
             // Events of a thread are numbered in program order.
-            let same = execution.nodes[from.index()..].iter().find(|node| node.id == *from);
+            let same = execution.nodes.iter().find(|node| node.id == *from);
             same.is_some_and(|node| node.thread == first.thread) && *from <= first.id && second.id <= *to
         })
     };

@@ -62,7 +62,14 @@ pub fn hunt(request: &HuntRequest, sink: &mut dyn Sink) -> Result<Outcome, Error
 fn validate(request: &HuntRequest) -> Result<(), Error> {
     let model = request.model;
     if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) {
-        let problem = format!("hunt is for tso, pso and pslo: {model} has no machine that reorders what sc orders");
+        let why = match model {
+            Model::C11 => {
+                "under c11 a load reads an older store although nothing was reordered, so that there is no pair of accesses \
+                 to hold in order; check and test find what goes wrong under c11"
+            }
+            _ => "it has no machine that reorders what sc orders",
+        };
+        let problem = format!("hunt is for tso, pso and pslo, not {model}: {why}");
         return Err(Error::Usage(problem));
     }
     if request.methods.relaxer.is_some_and(|bias| bias.load_delay >= bias.store_delay) {

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const MAX_STEPS: u64 = 100_000;
 /// How many executions show what the program prints without reordering, if it prints anything.
 const OUTPUTS: u64 = 2_000;
+const USUAL: u64 = 300;
+const FEWEST_OUTPUTS: u64 = 10;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
 /// A program whose executions have more events than this is not explored.
@@ -256,7 +258,8 @@ impl Subject for NativeSubject<'_> {
         if results.outputs.keys().any(|text| !text.is_empty()) {
             campaign.request.keep_traces = false;
             campaign.request.first = self.options.executions;
-            campaign.request.count = OUTPUTS;
+            // Fewer if executions are long.
+            campaign.request.count = (OUTPUTS * USUAL / self.longest.max(USUAL)).max(FEWEST_OUTPUTS);
             let more = self.run(&campaign)?;
             seen.executions += more.executions;
             host::merge(&mut results, more);
