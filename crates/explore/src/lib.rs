@@ -4,7 +4,8 @@
 //! - [`explore`]: whatever finds its executions one by one, each from the last ([`Explorer`]);
 //! - [`enumerate`]: every choice of a model's machine;
 //! - [`graph`]: every execution graph that a model's axioms permit, each exactly once;
-//! - [`causal`]: one execution for each set of values that threads can read.
+//! - [`causal`]: one execution for each set of values that threads can read;
+//! - [`violations`]: which violations of sequential consistency executions contain, and which of them do harm.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ pub mod enumerate;
 mod execute;
 mod explorer;
 pub mod graph;
+pub mod violations;
 
 pub use execute::{Executed, execute, execute_noting};
 pub use explorer::{Explorer, Next, explore, explore_from};

@@ -47,6 +47,18 @@ pub enum Record {
         /// The answers that led there; left out if an earlier trial of the task had the same result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         choices: Vec<u32>,
+        /// In an exploration: the graph instead of answers, and the memory whose plain accesses are in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<GraphStep>,
+        /// See `steps`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shared: Vec<(u64, u8)>,
+        /// Was it looked for in passing? Then `task` is the number of the cycle.
+        #[serde(default)]
+        met: bool,
+        /// Cycles that made the program fail together.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<u32>,
     },
     /// With a trace: where threads had the variables on their stacks that they shared.
     Locals {

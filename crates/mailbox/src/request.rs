@@ -1,7 +1,7 @@
 //! What the host asks for.
 
 use crate::{AccessSite, Frame};
-use fencepost_trace::{CampaignSpec, FenceOrder, Model};
+use fencepost_trace::{CampaignSpec, Cycle, FenceOrder, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -106,6 +106,16 @@ pub struct Hunt {
     pub outputs: Vec<u64>,
     /// Fingerprints of how it fails without reordering.
     pub failures: Vec<u64>,
+    /// In an exploration: the cycles that are looked for in every execution.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cycles: Vec<Cycle>,
+    /// In an exploration: write the trace of every execution to the log in which a thread does something new, up to so
+    /// many.
+    #[serde(default)]
+    pub histories: u32,
+    /// In an exploration: how often a thread may go around a loop that waits before it is stopped there.
+    #[serde(default)]
+    pub rounds: u32,
 }
 
 /// A program point: places in the code, as numbers of sites, and what is done there.

@@ -91,6 +91,55 @@ impl Profile {
         Profile { threads }
     }
 
+    /// These executions without what cannot matter to their order: accesses to memory that one thread alone accesses, in
+    /// all of them, as long as they are no barriers.
+    pub fn shared_only(profiles: &[Profile]) -> Vec<Profile> {
+        let mut owners: FxHashMap<u64, Option<u32>> = FxHashMap::default();
+        for profile in profiles {
+            for (t, thread) in profile.threads.iter().enumerate() {
+                for item in thread.iter().filter(|item| item.is_visible()) {
+                    for block in item.at.address / 8..=(item.at.end() - 1) / 8 {
+                        let owner = owners.entry(block).or_insert(Some(t as u32));
+                        *owner = owner.filter(|owner| *owner == t as u32);
+                    }
+                }
+            }
+        }
+        let is_private = |item: &Item| {
+            let kind = item.kind;
+            let barrier = kind.exclusive || kind.releases || kind.acquires || kind.seq_cst;
+            let mut blocks = item.at.address / 8..=(item.at.end() - 1) / 8;
+            item.is_visible() && !barrier && blocks.all(|block| owners.get(&block).is_some_and(Option::is_some))
+        };
+        profiles.iter().map(|profile| profile.without(is_private)).collect()
+    }
+
+    fn without(&self, left_out: impl Fn(&Item) -> bool) -> Profile {
+        // For each step its new position.
+        let positions: Vec<Vec<u32>> = self
+            .threads
+            .iter()
+            .map(|thread| {
+                let mut next = 0;
+                let place = |item: &Item| {
+                    let here = next;
+                    next += u32::from(!left_out(item));
+                    here
+                };
+                thread.iter().map(place).collect()
+            })
+            .collect();
+        let kept = |thread: &Vec<Item>| {
+            let kept = thread.iter().filter(|item| !left_out(item)).copied();
+            kept.map(|mut item| {
+                item.from = item.from.map(|(t, i)| (t, positions[t as usize][i as usize]));
+                item
+            })
+            .collect()
+        };
+        Profile { threads: self.threads.iter().map(kept).collect() }
+    }
+
     /// All steps in the order of execution, as thread and position.
     pub fn in_order(&self) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = Vec::new();

@@ -21,6 +21,12 @@ pub struct HuntReport {
     pub verdict: Verdict,
     /// Was every cycle enumerated and tried?
     pub complete: bool,
+    /// If not every execution was explored: how many of each cycle looked for harm.
+    #[serde(default)]
+    pub campaign: u64,
+    /// Was every execution explored? Then what is said of the cycles is proved.
+    #[serde(default)]
+    pub settled: bool,
     /// How many executions were run, those without reordering included.
     pub executions: u64,
     /// How many were cut off.
@@ -92,6 +98,22 @@ pub struct FenceAdvice {
     pub pairs: Vec<(u32, u32)>,
     /// Was the program run with it, and no harmful violation found any more?
     pub verified: bool,
+    /// How that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<VerifiedBy>,
+    /// The statement as it would read with it, where that is easily said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<String>,
+}
+
+/// How it is known that orderings are enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerifiedBy {
+    /// With them in force, every execution was explored.
+    Explored,
+    /// With them in force, so many executions were run as `test` does.
+    Tested(u64),
 }
 
 impl HuntReport {

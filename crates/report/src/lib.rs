@@ -54,7 +54,7 @@ pub use describe::{Describe, statement_at};
 pub use document::{Document, Report};
 pub use evidence::{CallStack, Evidence, ShownExecution};
 pub use format::Format;
-pub use hunt::{FenceAdvice, HuntCycle, HuntFinding, HuntReport};
+pub use hunt::{FenceAdvice, HuntCycle, HuntFinding, HuntReport, VerifiedBy};
 pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };

@@ -38,6 +38,9 @@ pub enum HuntMethod {
     Relaxer,
     /// Chance: an execution of the model, as `test` has them, that failed.
     Random,
+    /// The exploration of every execution.
+    #[serde(rename = "explore")]
+    Explored,
 }
 
 /// How executions of a native program begin anew.

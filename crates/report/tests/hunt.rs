@@ -4,7 +4,7 @@
 use fencepost_report::text::{self, TextStyle};
 use fencepost_report::{
     Command, Describe, Document, FenceAdvice, FenceKind, Format, HuntCycle, HuntFinding, HuntMethod, HuntReport,
-    Report, Verdict,
+    Report, Verdict, VerifiedBy,
 };
 use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Label, Model, Severity, ThreadId};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn cycle(lines: [u32; 2], outcome: Severity) -> HuntCycle {
     let (exposed, harmful) = match outcome {
         Severity::Harmful => (24, 21),
         Severity::Benign => (30, 0),
-        Severity::Infeasible => (0, 0),
+        Severity::Infeasible | Severity::Unknown => (0, 0),
     };
     HuntCycle {
         labels: pair(lines[0], 1).into_iter().chain(pair(lines[1], 2)).collect(),
@@ -82,6 +82,8 @@ fn report(verdict: Verdict, cycles: Vec<HuntCycle>, fences: Vec<FenceAdvice>) ->
         seed: 1,
         verdict,
         complete: verdict != Verdict::Incomplete,
+        settled: verdict != Verdict::Incomplete,
+        campaign: if verdict == Verdict::Incomplete { 400 } else { 0 },
         executions: 1_234,
         blocked: 2,
         seconds: 0.5,
@@ -94,13 +96,15 @@ fn report(verdict: Verdict, cycles: Vec<HuntCycle>, fences: Vec<FenceAdvice>) ->
 
 fn fence(verified: bool) -> FenceAdvice {
     FenceAdvice {
-        advice: "dekker.c: full fence between lines 10 and 11".into(),
+        advice: "dekker.c:11: full fence right before the load of this line, each time".into(),
         file: "src/dekker.c".into(),
         line: 11,
         before: true,
         order: FenceKind::Full,
         pairs: vec![(10, 11)],
         verified,
+        by: verified.then_some(VerifiedBy::Explored),
+        reads: None,
     }
 }
 
@@ -133,7 +137,11 @@ fn the_conclusion_counts_what_is_real() {
         report(Verdict::Pass, vec![], vec![]),
         report(Verdict::Pass, vec![infeasible()], vec![]),
         report(Verdict::Pass, vec![benign(), infeasible()], vec![]),
-        report(Verdict::Incomplete, vec![benign(), cycle([32, 42], Severity::Benign)], vec![]),
+        report(
+            Verdict::Incomplete,
+            vec![benign(), cycle([32, 42], Severity::Benign), cycle([52, 62], Severity::Unknown)],
+            vec![],
+        ),
     ];
     let text = reports.map(|report| text::hunt(&report, &Dekker, TextStyle::PLAIN));
     check("hunt-pass.txt", &text.join("\n"));

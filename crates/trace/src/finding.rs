@@ -80,6 +80,7 @@ pub enum Severity {
     Harmful,
     Benign,
     Infeasible,
+    Unknown,
 }
 
 /// A program point that takes part in a finding, and what the thread did there.

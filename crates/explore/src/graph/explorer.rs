@@ -26,6 +26,9 @@ pub struct Options {
     pub races: Races,
     /// Does creating a thread drain the store buffer, as it does under the hardware models?
     pub drains: bool,
+    /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are like
+    /// those without, unless somebody asks for the accesses of the round themselves.
+    pub rounds: u32,
 }
 
 /// What becomes of an execution with a race.
@@ -43,7 +46,7 @@ impl Options {
     /// The defaults under one model.
     pub fn new(model: Model) -> Options {
         let drains = model.is_hardware();
-        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End, drains }
+        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End, drains, rounds: 0 }
     }
 
     /// In how many ways can `access` go on after reading `value`?
@@ -85,9 +88,11 @@ impl<T: Threads> Explorer<T> {
     /// An exploration that has not begun.
     pub fn new(program: T, options: Options) -> Result<Self, ExploreError> {
         let checker = Checker::new(options.model).ok_or(ExploreError::NoAxioms(options.model))?;
+        let mut walk = Walk::new(program, options.drains, options.max_events);
+        walk.rounds = options.rounds;
         Ok(Explorer {
             options,
-            walk: Walk::new(program, options.drains, options.max_events),
+            walk,
             checker,
             cells: Cells::default(),
             contexts: Vec::new(),

@@ -51,6 +51,8 @@ impl<T: Threads> Builder<T> {
     fn try_build(&mut self, steps: &[GraphStep]) -> Result<Outcome, ExploreError> {
         self.graph = Graph::new();
         self.walk.start();
+        // The steps say how often a thread goes around a loop that waits.
+        self.walk.rounds = u32::MAX;
         // The final positions of the writes, by event.
         let mut positions = vec![0];
         for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.end.is_none()) {
@@ -81,6 +83,7 @@ impl<T: Threads> Builder<T> {
                 self.graph.place_write(node, before + 1);
             }
         }
+        self.walk.rounds = 0;
         self.end(steps)
     }
 

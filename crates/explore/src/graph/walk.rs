@@ -138,6 +138,8 @@ pub(crate) struct Walk<T> {
     patience: usize,
     /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
     creation: Option<Creation>,
+    /// How many rounds without effect a thread may go before it is taken to wait.
+    pub(super) rounds: u32,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(crate) ends: Vec<End>,
 }
@@ -153,6 +155,7 @@ impl<T: Threads> Walk<T> {
             hardware,
             patience,
             creation: None,
+            rounds: 0,
             ends: Vec::new(),
         }
     }
@@ -285,6 +288,8 @@ impl<T: Threads> Walk<T> {
         let events = graph.thread(thread);
         let mut digest = None;
         let mut writes = 0;
+        // The last round, and how many there were before it.
+        let (mut last, mut met) = (None, 0);
         for (i, node) in events.iter().enumerate().rev() {
             let data = graph.node(*node);
             if data.flags.has(Flags::WRITE) {
@@ -306,7 +311,11 @@ impl<T: Threads> Walk<T> {
                     }
                 };
                 if now == data.digest {
-                    return Some(State::Spinning { round: i as u32, writes: writes > 0 });
+                    last = last.or(Some(State::Spinning { round: i as u32, writes: writes > 0 }));
+                    if met == self.rounds {
+                        return last;
+                    }
+                    met += 1;
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! - [`relation`]: relations, with the operations of the literature;
 //! - [`execution`]: what the axioms speak of: po, rf, mo, rb, byte by byte;
 //! - [`hardware`]: what the hardware models share; [`sc`], [`tso`], [`pso`], [`pslo`]: one model each;
+//! - [`restricted`]: a model of which only some pairs may be reordered;
 //! - [`c11`]: C/C++20, with happens-before and data races.
 //!
 //! The tests enumerate all executions of every litmus test of the corpus (`tests/oracle`) by brute force and
@@ -22,6 +23,7 @@ pub mod hardware;
 pub mod pslo;
 pub mod pso;
 pub mod relation;
+pub mod restricted;
 pub mod sc;
 #[cfg(test)]
 mod tests;

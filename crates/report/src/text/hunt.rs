@@ -2,7 +2,7 @@
 
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
-use crate::{Describe, HuntCycle, HuntReport, Verdict};
+use crate::{Describe, HuntCycle, HuntReport, Verdict, VerifiedBy};
 use fencepost_trace::{FindingKind, FindingLabel, Severity};
 
 /// How many violations that break the program are shown with their accesses, and how many others in a line each.
@@ -114,10 +114,37 @@ fn advice(report: &HuntReport, style: TextStyle) -> String {
     for fence in &report.fences {
         text += &format!("  {}\n", clean(&fence.advice));
     }
-    text += match report.fences.iter().all(|fence| fence.verified) {
-        true => "  (with these orderings in force, the same hunt finds nothing that breaks it)\n\n",
-        false => "  (with these orderings in force, the same hunt still finds something that breaks it)\n\n",
+    let known = match report.fences[0].by {
+        Some(VerifiedBy::Explored) => "every execution was explored, and none breaks".to_owned(),
+        Some(VerifiedBy::Tested(n)) => format!("{} at random were run, and none breaks", counted(n, "execution")),
+        None => "that this is enough could not be shown".to_owned(),
     };
+    text += &format!("  (with these orderings in force: {known})\n\n");
+    text
+}
+
+/// What is known of the possible violations that are not real, and how.
+fn rest(report: &HuntReport) -> String {
+    let (infeasible, unknown) = (report.count(Severity::Infeasible), report.count(Severity::Unknown));
+    let mut text = String::new();
+    match infeasible {
+        0 => {}
+        1 => text += "; 1 is proved infeasible",
+        n => text += &format!("; {n} are proved infeasible"),
+    }
+    match unknown {
+        0 => {}
+        1 => text += "; of 1 it is not known whether it can happen",
+        n => text += &format!("; of {n} it is not known whether they can happen"),
+    }
+    if report.settled {
+        text += "\n  every execution was explored: which are real, and which break the program, is proved";
+    } else if report.campaign > 0 {
+        text += &format!(
+            "\n  not all executions could be explored: what each does alone was looked for in {}",
+            counted(report.campaign, "execution")
+        );
+    }
     text
 }
 
@@ -127,10 +154,13 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
     let sentence = match (total, harmful + benign) {
         (0, _) => format!("this program has no possible violation of sequential consistency on {name}"),
-        (_, 0) => format!(
-            "this program has {} of sequential consistency on {name}: none could be brought about",
-            counted(total as u64, "possible violation")
-        ),
+        (_, 0) => {
+            let none = if report.settled { "none is real" } else { "none could be brought about" };
+            format!(
+                "this program has {} of sequential consistency on {name}: {none}",
+                counted(total as u64, "possible violation")
+            )
+        }
         (_, 1) => format!(
             "this program has {} of sequential consistency on {name}: 1 is real, and it {}",
             counted(total as u64, "possible violation"),
@@ -142,6 +172,7 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
             if harmful == 1 { "breaks" } else { "break" },
         ),
     };
+    let sentence = sentence + &rest(report);
     let verdict = match report.verdict {
         Verdict::Pass => style.good("pass"),
         Verdict::Fail => style.bad("fail"),

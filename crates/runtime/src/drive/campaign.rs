@@ -166,6 +166,12 @@ fn prepare(request: &Request) {
     if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
         hunt::prepare(trials, asked);
     }
+    // A child would forget what it has met.
+    let remembers = request.restart != Restart::Fork;
+    let explores = matches!(request.campaign, CampaignSpec::Explore { .. });
+    if let Some(asked) = request.hunt.as_ref().filter(|asked| explores || remembers && !asked.cycles.is_empty()) {
+        hunt::prepare_watch(asked, request.model);
+    }
     details::initialise(request);
     hooks::volatile::initialise(request.volatile);
     spec::prepare(request);
@@ -251,7 +257,7 @@ fn strategy(execution: u64, request: &Request) -> Option<StrategySpec> {
 
 fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     // A hunt looks at the trace of every execution.
-    let hunting = matches!(request.campaign, CampaignSpec::Hunt(_));
+    let hunting = request.hunt.is_some();
     control::record(hunting || request.keep_traces || request.digests.contains(&execution));
     control::begin(&request.campaign, strategy(execution, request), request.max_steps);
     clock::reset();

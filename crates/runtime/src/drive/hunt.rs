@@ -1,6 +1,7 @@
 //! Trials of predicted violations of sequential consistency.
 
-use crate::drive::{control, ending};
+use crate::drive::{campaign, control, ending};
+use crate::explore;
 use crate::platform::global::Global;
 use crate::platform::modules;
 use crate::results;
@@ -9,12 +10,13 @@ use fencepost_predict::confirm::confirm;
 use fencepost_trace::{Event, EventKind, FindingKind, StrategySpec, Task, Trace, Trials};
 use rustc_hash::FxHashMap;
 
+mod watch;
+pub use watch::{is_watching, look, partly, prepare_watch, start_over};
+
 struct Hunting {
     /// With the labels of this process.
     trials: Trials,
-    /// The program point of a cycle by label, and by whether memory is read and written there.
-    points: FxHashMap<(u32, bool, bool), u32>,
-    outputs: Vec<u64>,
+    points: PointNames,
     /// The task under way, and whether it has been exposed without and with harm.
     known: (usize, [bool; 2]),
 }
@@ -25,20 +27,28 @@ fn hunting() -> &'static mut Hunting {
     HUNTING.get().as_mut().unwrap_or_else(|| ending::internal("no hunt"))
 }
 
-/// Reads what is asked for.
-pub fn prepare(trials: &Trials, hunt: &Hunt) {
-    let labels: Vec<u32> = hunt.sites.iter().map(modules::label_at).collect();
+/// The program point of a cycle by label, and by whether memory is read and written there.
+type PointNames = FxHashMap<(u32, bool, bool), u32>;
+
+fn names_of(hunt: &Hunt, labels: &[u32]) -> PointNames {
     let mut points = FxHashMap::default();
     for (number, point) in hunt.points.iter().enumerate() {
         for site in &point.sites {
             points.insert((labels[*site as usize], point.reads, point.writes), number as u32);
         }
     }
+    points
+}
+
+/// Reads what is asked for.
+pub fn prepare(trials: &Trials, hunt: &Hunt) {
+    let labels: Vec<u32> = hunt.sites.iter().map(modules::label_at).collect();
+    let points = names_of(hunt, &labels);
     let relabelled =
         |task: &Task| Task { strategy: task.strategy.clone().relabelled(|site| labels[site as usize]), ..task.clone() };
     let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
     let known = (usize::MAX, [false; 2]);
-    *HUNTING.get() = Some(Hunting { trials, points, outputs: hunt.outputs.clone(), known });
+    *HUNTING.get() = Some(Hunting { trials, points, known });
 }
 
 /// The strategy of this execution.
@@ -53,31 +63,53 @@ pub fn end(
     failures: Vec<(FindingKind, Option<u32>)>,
     output: impl FnOnce() -> String,
 ) {
+    if explore::is_on() {
+        return watch::ended(execution, failure, failures, output);
+    }
+    let asked = campaign::request().and_then(|request| request.hunt.as_ref());
+    let outputs = asked.map_or(&[][..], |hunt| &hunt.outputs);
+    let harm = failure.or_else(|| wrong(&output(), outputs));
+    let trace = control::trace();
+    watch::met(execution, &trace, harm.as_ref(), &failures);
+    if HUNTING.get().is_none() {
+        return;
+    }
     let hunting = hunting();
     let index = hunting.trials.task(execution);
     let Some(task) = hunting.trials.tasks.get(index) else { return };
-    let trace = control::trace();
-    if confirm(&trace, &task.cycle, |event| point(hunting, &trace, event)).is_none() {
+    if confirm(&trace, &task.cycle, |event| point(&hunting.points, &trace, event)).is_none() {
         return;
     }
-    let wrong = || {
-        let text = output();
-        let shown = text.trim_end();
-        (!hunting.outputs.contains(&output_fingerprint(&text)))
-            .then(|| format!("wrong output: it printed {shown:?}, which it never does without reordering").into())
-    };
-    let harm = failure.or_else(wrong);
+    // What fails because of something else besides is not its doing.
+    let harm = harm.filter(|_| watch::is_alone(&trace, &task.cycle) != Some(false));
     if hunting.known.0 != index {
         hunting.known = (index, [false; 2]);
     }
     let known = &mut hunting.known.1[usize::from(harm.is_some())];
     let choices = if *known { Vec::new() } else { control::choices() };
     *known = true;
-    results::log(&Record::Exposed { task: task.id, execution, harm, failures, choices });
+    results::log(&Record::Exposed {
+        task: task.id,
+        execution,
+        harm,
+        failures,
+        choices,
+        steps: Vec::new(),
+        shared: Vec::new(),
+        met: false,
+        with: Vec::new(),
+    });
+}
+
+/// Does the program never print this without reordering?
+fn wrong(text: &str, outputs: &[u64]) -> Option<Message> {
+    let shown = text.trim_end();
+    (!outputs.contains(&output_fingerprint(text)))
+        .then(|| format!("wrong output: it printed {shown:?}, which it never does without reordering").into())
 }
 
 /// The program point of an event, as cycles name it.
-fn point(hunting: &Hunting, trace: &Trace, event: &Event) -> u32 {
+fn point(points: &PointNames, trace: &Trace, event: &Event) -> u32 {
     let (reads, writes) = match event.kind {
         EventKind::Load { .. } => (true, false),
         EventKind::Store { .. } => (false, true),
@@ -85,5 +117,5 @@ fn point(hunting: &Hunting, trace: &Trace, event: &Event) -> u32 {
         EventKind::Fence { .. } | EventKind::Commit { .. } => return u32::MAX,
     };
     let label = trace.labels[event.label as usize].line;
-    hunting.points.get(&(label, reads, writes)).copied().unwrap_or(u32::MAX)
+    points.get(&(label, reads, writes)).copied().unwrap_or(u32::MAX)
 }

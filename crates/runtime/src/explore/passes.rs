@@ -4,8 +4,8 @@ use super::program::{Program, take_verdict};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
 use super::{STATE, State, shared, state, unsupported};
-use crate::drive::debugger;
 use crate::drive::ending::{self, Verdict};
+use crate::drive::{debugger, hunt};
 use crate::hooks::rust_std;
 use crate::platform::sys;
 use crate::results;
@@ -92,7 +92,8 @@ fn explore(request: &Request, options: Options, jobs: u32) -> Result<Option<Answ
 /// Explores all, unless something shows up with which it has to start over: then it says so.
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
-    let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
+    let rounds = request.hunt.as_ref().map_or(0, |hunt| hunt.rounds);
+    let options = Options { max_events, races: Races::Ignore, rounds, ..Options::new(request.model) };
     let explored = explore(request, options, jobs);
     if !shared::has_more()
         && let Err(error) = &explored
@@ -139,6 +140,7 @@ fn start_over() -> Report {
     }
     exploring.workers.store(1, Relaxed);
     results::forget();
+    hunt::start_over();
     let state = state();
     state.incomplete = None;
     state.next_fork = state.runs + RUNS_ALONE;

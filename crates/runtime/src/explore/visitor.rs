@@ -5,11 +5,12 @@ use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
 use super::{shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
+use crate::drive::hunt;
 use crate::results;
 use crate::threads::fibers;
-use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end};
+use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_trace::{CampaignSpec, Failure, GraphStep, ThreadId};
+use fencepost_trace::{CampaignSpec, Failure, GraphStep, Outcome, ThreadId};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Takes note of what the exploration meets.
@@ -57,35 +58,61 @@ impl Report {
     }
 }
 
+/// An execution that was told of is looked through for what a hunt looks for.
+fn hunted(program: &Program, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
+    if hunt::is_watching() {
+        hunt::look(|| trace_of(program, graph, state().request.model, Outcome::Finished), steps);
+    }
+}
+
 /// Does the thread wait although it was cancelled?
 fn is_cancelled(thread: ThreadId) -> bool {
     let fiber = fibers::all().get(thread);
     fiber.cancelled && fiber.interruptible && !fiber.uncancellable
 }
 
+/// An execution for which another one stands. A hunt looks at it all the same, and counts it.
+fn redundant(program: &Program, graph: &Graph) -> Flow {
+    if !hunt::is_watching() {
+        return Flow::Continue(());
+    }
+    hunt::partly(|| trace_of(program, graph, state().request.model, Outcome::Redundant), || steps_of(graph));
+    if exploring().numbers.fetch_add(1, Relaxed) + 1 >= state().request.count {
+        return stop("the limit of executions was reached");
+    }
+    Flow::Continue(())
+}
+
 impl Visitor<Program> for Report {
-    fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
+    fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        self.report(&Verdict::Exit(0), || steps_of(graph))
+        let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
+        hunted(program, graph, || steps_of(graph));
+        flow
     }
 
-    fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
-        match stuck {
+        let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
             Stuck::Deadlock(threads) => self.report(&Verdict::Deadlock(threads), || steps_of(graph)),
             Stuck::Livelock(threads) => self.report(&Verdict::Livelock(threads), || steps_of(graph)),
-            Stuck::Redundant => Flow::Continue(()),
+            Stuck::Redundant => return redundant(program, graph),
             Stuck::Limit => self.report(&Verdict::StepLimit, || steps_of(graph)),
-        }
+        };
+        hunted(program, graph, || steps_of(graph));
+        flow
     }
 
-    fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+    fn ended(&mut self, program: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
-        self.report(&verdict, || steps_to_end(graph, end.thread, others))
+        let steps = || steps_to_end(graph, end.thread, others);
+        let flow = self.report(&verdict, steps);
+        hunted(program, graph, steps);
+        flow
     }
 
     fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {

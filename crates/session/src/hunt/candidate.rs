@@ -20,8 +20,21 @@ pub struct Candidate {
     pub witness: Option<Witness>,
     /// Has that been learned from?
     pub learned: bool,
+    /// What the exploration of every execution says of it, if there was one.
+    pub settled: Option<Settled>,
     /// Is it one of the few harmful cycles that together explain every failure?
     pub root_cause: bool,
+}
+
+/// What is known of a cycle once every execution of the model was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settled {
+    /// No execution contains it.
+    Infeasible,
+    /// Where nothing but its pairs is reordered, the program never fails.
+    Benign,
+    /// Where nothing but its pairs is reordered, the program can fail.
+    Harmful,
 }
 
 /// An execution that shows a cycle.
@@ -44,6 +57,7 @@ impl Candidate {
             method: None,
             witness: None,
             learned: false,
+            settled: None,
             root_cause: false,
         }
     }
@@ -55,11 +69,24 @@ impl Candidate {
     }
 
     pub fn outcome(&self) -> Severity {
-        match (self.harmful, self.exposed) {
-            (0, 0) => Severity::Infeasible,
-            (0, _) => Severity::Benign,
-            _ => Severity::Harmful,
+        match (self.settled, self.harmful, self.exposed) {
+            (Some(Settled::Infeasible), ..) => Severity::Infeasible,
+            (Some(Settled::Harmful), ..) => Severity::Harmful,
+            (Some(Settled::Benign), ..) => Severity::Benign,
+            (None, 0, 0) => Severity::Unknown,
+            (None, 0, _) => Severity::Benign,
+            (None, ..) => Severity::Harmful,
         }
+    }
+
+    /// Does it make the program fail?
+    pub fn is_harmful(&self) -> bool {
+        self.outcome() == Severity::Harmful
+    }
+
+    /// Is it known that it is in no execution?
+    pub fn is_infeasible(&self) -> bool {
+        self.settled == Some(Settled::Infeasible)
     }
 
     /// How many of its pairs only a full fence keeps in order: a store before a load.
@@ -77,7 +104,7 @@ impl Candidate {
             None => true,
             Some(witness) => witness.exposure.harm.is_none() && exposure.harm.is_some(),
         };
-        if better && !exposure.choices.is_empty() {
+        if better && exposure.strategy().is_some() {
             self.witness = Some(Witness { exposure, digest: String::new() });
         }
     }

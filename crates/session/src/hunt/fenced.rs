@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 pub type Extra = (u32, bool, FenceOrder);
 
 /// A program with more fences.
-struct Fenced<'a> {
-    program: &'a mut LitmusProgram,
+pub struct Fenced<'a> {
+    pub program: &'a mut LitmusProgram,
     fences: &'a [Extra],
     threads: Vec<Lane>,
 }
@@ -25,6 +25,13 @@ struct Lane {
     own: bool,
     /// The answer to that.
     answer: Reply,
+}
+
+impl<'a> Fenced<'a> {
+    /// The program with these fences.
+    pub fn new(program: &'a mut LitmusProgram, fences: &'a [Extra]) -> Fenced<'a> {
+        Fenced { program, fences, threads: Vec::new() }
+    }
 }
 
 impl Threads for Fenced<'_> {
@@ -68,12 +75,15 @@ impl Threads for Fenced<'_> {
         self.program.label(thread)
     }
 
+    /// By its number.
     fn describe(&self, label: u32) -> Label {
-        self.program.describe(label)
+        Label { line: label, ..Label::default() }
     }
 
-    fn digest(&self, _: ThreadId) -> Option<u64> {
-        None
+    fn digest(&self, thread: ThreadId) -> Option<u64> {
+        let lane = &self.threads[thread.index()];
+        let here = (lane.queue.len() as u64) << 1 | u64::from(lane.own);
+        Some(self.program.digest(thread)? ^ here.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
@@ -82,6 +92,16 @@ pub struct Ran {
     pub trace: Trace,
     pub labels: Vec<u32>,
     pub state: Option<Vec<i64>>,
+}
+
+impl Ran {
+    /// An execution that the program has just run, whose labels are numbers.
+    pub fn of(program: &LitmusProgram, mut trace: Trace) -> Ran {
+        let labels: Vec<u32> = trace.labels.iter().map(|label| label.line).collect();
+        trace.labels = labels.iter().map(|label| program.describe(*label)).collect();
+        let state = (trace.outcome == Outcome::Finished).then(|| LitmusCase::state(program, &trace));
+        Ran { trace, labels, state }
+    }
 }
 
 /// Runs it once.
@@ -93,10 +113,8 @@ pub fn execute_on<M: Machine>(
     fences: &[Extra],
 ) -> Ran {
     let mut execution = Execution::new(machine);
-    let mut fenced = Fenced { program, fences, threads: Vec::new() };
+    let mut fenced = Fenced::new(program, fences);
     run(&mut execution, &mut fenced, strategy, limits);
-    let numbers = execution.trace(|label| Label { line: label, ..Label::default() });
     let trace = execution.trace(|label| fenced.describe(label));
-    let state = (trace.outcome == Outcome::Finished).then(|| LitmusCase::state(program, &trace));
-    Ran { trace, labels: numbers.labels.iter().map(|label| label.line).collect(), state }
+    Ran::of(program, trace)
 }

@@ -5,20 +5,25 @@
 //! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
 //! pairs.
 
+use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, search};
-use super::subject::{FencePosition, Subject};
+use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
+use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Profile, cover, kept_behind};
-use fencepost_report::{FenceAdvice, FenceKind};
+use fencepost_report::{FenceAdvice, FenceKind, VerifiedBy};
 use fencepost_trace::{FenceOrder, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// A pair of program points that must be kept in order.
 type Pair = (u32, u32);
+
+/// Executions that verify an advice where not all can be explored: 100,000, but few first, since they may fail.
+const PORTIONS: [u64; 3] = [4_000, 16_000, 80_000];
 
 /// How often the hunt is repeated.
 const ROUNDS: usize = 5;
@@ -39,16 +44,19 @@ pub fn advise(
         return Ok(Vec::new());
     }
     let mut chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
-    let mut verified = false;
+    let mut verified = None;
     let again = Options { trials: options.trials.min(10), ..options.clone() };
     for round in 0..ROUNDS {
         if is_late(deadline) {
             break;
         }
+        verified = holds(subject, &chosen, deadline, found)?;
+        if verified.is_some() {
+            break;
+        }
         let mut rest = search(subject, &again, &chosen, deadline)?;
         found.executions += rest.executions;
-        if rest.cycles.iter().all(|candidate| candidate.harmful == 0) {
-            verified = rest.complete;
+        if !rest.cycles.iter().any(Candidate::is_harmful) {
             break;
         }
         find_root_causes(subject, &mut rest, &chosen)?;
@@ -63,13 +71,55 @@ pub fn advise(
         }
         chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
     }
+    if verified.is_some() {
+        // What nothing depends on is left out.
+        let mut i = 0;
+        while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
+            let mut rest = chosen.clone();
+            rest.remove(i);
+            match holds(subject, &rest, deadline, found)? {
+                Some(how) => (chosen, verified) = (rest, Some(how)),
+                None => i += 1,
+            }
+        }
+    }
     Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &pairs, verified)).collect())
+}
+
+/// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
+/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time.
+fn holds(
+    subject: &mut impl Subject,
+    fences: &Fences,
+    deadline: Option<Instant>,
+    found: &mut Search,
+) -> Result<Option<VerifiedBy>, Error> {
+    subject.watch(&[]);
+    let explored = subject.explore(&[], 0, fences)?;
+    found.executions += explored.executions;
+    if explored.fails.is_some() {
+        return Ok(None);
+    }
+    if explored.complete {
+        return Ok(Some(VerifiedBy::Explored));
+    }
+    let mut done = 0;
+    for portion in PORTIONS {
+        let portion = share(subject, portion).max(1);
+        let tested = subject.test(done, portion, fences)?;
+        found.executions += tested.executions;
+        if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {
+            return Ok(None);
+        }
+        done += portion;
+    }
+    Ok(Some(VerifiedBy::Tested(done)))
 }
 
 /// The pairs of harmful cycles, all or the root causes, that the model can reorder.
 fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut BTreeSet<Pair>) {
     for candidate in
-        search.cycles.iter().filter(|candidate| candidate.harmful > 0 && (candidate.root_cause || !root_causes))
+        search.cycles.iter().filter(|candidate| candidate.is_harmful() && (candidate.root_cause || !root_causes))
     {
         for instance in &candidate.instances {
             for (first, second) in instance {
@@ -183,7 +233,7 @@ fn advice(
     position: FencePosition,
     order: FenceOrder,
     pairs: &BTreeSet<Pair>,
-    verified: bool,
+    verified: Option<VerifiedBy>,
 ) -> FenceAdvice {
     let points = subject.points();
     let point = &points[position.point as usize];
@@ -208,11 +258,55 @@ fn advice(
         (FenceOrder::Acquire, false, _) if !point.writes => {
             format!("{short}:{line}: make this load acquire, or put a {name} behind it")
         }
-        (_, _, [(first, second)]) if first < second => {
-            format!("{short}: {name} between lines {first} and {second}")
-        }
-        (_, true, _) => format!("{short}:{line}: {name} before this line"),
-        (_, false, _) => format!("{short}:{line}: {name} behind this line"),
+        (_, before, _) => placed(subject, point, &format!("{short}:{line}"), name, order, before),
     };
-    FenceAdvice { advice, file, line, before: position.before, order: kind, pairs: served, verified }
+    let reads = edited(subject, point, order, position.before);
+    let before = position.before;
+    let by = verified;
+    FenceAdvice { advice, file, line, before, order: kind, pairs: served, verified: by.is_some(), by, reads }
+}
+
+/// Where a fence belongs: at the access itself, each time that it is made.
+fn placed(
+    subject: &impl Subject,
+    point: &ProgramPoint,
+    place: &str,
+    name: &str,
+    order: FenceOrder,
+    before: bool,
+) -> String {
+    let (what, side) = (if point.writes { "store" } else { "load" }, if before { "before" } else { "behind" });
+    let statement = subject.describe().statement(&point.label).unwrap_or_default();
+    let each = match is_condition(&statement) {
+        true => format!("{place}: {name} {side} the {what} in this condition, at each evaluation"),
+        false => format!("{place}: {name} right {side} the {what} of this line, each time"),
+    };
+    match edited(subject, point, order, before) {
+        Some(line) => format!("{each}: {line}"),
+        None => each,
+    }
+}
+
+/// Is the statement the head of a loop or of a branch?
+fn is_condition(statement: &str) -> bool {
+    statement.starts_with("while (") || statement.starts_with("if (") || statement.starts_with("} while (")
+}
+
+/// The statement as it would read.
+fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, before: bool) -> Option<String> {
+    let statement = subject.describe().statement(&point.label)?;
+    let order = match order {
+        FenceOrder::SeqCst => "memory_order_seq_cst",
+        FenceOrder::Release => "memory_order_release",
+        FenceOrder::Acquire => "memory_order_acquire",
+        FenceOrder::AcqRel => "memory_order_acq_rel",
+    };
+    let fence = format!("atomic_thread_fence({order})");
+    if is_condition(&statement) {
+        let (head, rest) = statement.split_once('(')?;
+        // A comma evaluates the fence first, every time.
+        return before.then(|| format!("{head}({fence}, {rest}"));
+    }
+    let is_statement = statement.ends_with(';') && !statement.starts_with("for") && !statement.starts_with("else");
+    is_statement.then(|| if before { format!("{fence}; {statement}") } else { format!("{statement} {fence};") })
 }

@@ -1,25 +1,40 @@
 //! Litmus tests.
 
-use super::fenced::{Extra, Ran, execute_on};
+use super::fenced::{Extra, Fenced, Ran, execute_on};
 use super::options::Options;
-use super::subject::{Again, Attempt, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, Tested};
+use super::subject::{
+    Again, Attempt, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, Tested,
+};
 use crate::error::Error;
 use crate::limits::litmus_limits;
 use crate::litmus::LitmusCase;
 use crate::recording::Recording;
 use fencepost_engine::{Planned, Threads};
+use fencepost_explore::enumerate::enumerate;
+use fencepost_explore::graph::{
+    ExploreError, Explorer, Flow, Options as ExploreOptions, Races, Stuck, Visitor, replay_steps, steps_of, trace_of,
+};
+use fencepost_explore::violations::Violations;
 use fencepost_litmus::LitmusProgram;
+use fencepost_memory::graph::{Graph, Node};
 use fencepost_memory::{MachineOptions, with_machine};
 use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_report::{Command, Describe};
-use fencepost_trace::{CyclePoint, EventKind, Limits, Model, Outcome, Plan, StrategySpec, execution_seed};
+use fencepost_trace::{
+    Cycle, CyclePoint, EventKind, Failure, GraphStep, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
+    execution_seed,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::rc::Rc;
 
 /// How many executions show what states there are without reordering.
 const STATES: u64 = 2_000;
+/// So many executions are explored at most.
+const MOST: u64 = 20_000;
+/// An execution of a machine that takes so many steps is taken to be in a loop.
+const LONG: u64 = 1_000;
 
 /// A litmus test as the search sees it.
 pub struct LitmusSubject<'a> {
@@ -32,8 +47,9 @@ pub struct LitmusSubject<'a> {
     labels: Vec<u32>,
     /// The program point of a label and what is done there.
     names: FxHashMap<(u32, bool, bool), u32>,
-    /// The final states without reordering.
+    /// The final states without reordering, and other ways to end.
     states: FxHashSet<Vec<i64>>,
+    ends: Vec<Outcome>,
 }
 
 impl<'a> LitmusSubject<'a> {
@@ -48,6 +64,7 @@ impl<'a> LitmusSubject<'a> {
             labels: Vec::new(),
             names: FxHashMap::default(),
             states: FxHashSet::default(),
+            ends: Vec::new(),
         }
     }
 
@@ -87,6 +104,50 @@ impl<'a> LitmusSubject<'a> {
         names
     }
 
+    /// How the test suffers from an execution.
+    fn harm(&self, state: Option<&Vec<i64>>, outcome: &Outcome) -> Option<String> {
+        match (state, outcome) {
+            (Some(state), _) if self.states.contains(state) => None,
+            (Some(state), _) => {
+                let words = self.case.state_words(state);
+                Some(format!("a final state that does not exist without reordering: {words}"))
+            }
+            (None, Outcome::StepLimit | Outcome::Redundant) => None,
+            (None, outcome) if self.ends.contains(outcome) => None,
+            (None, outcome) => Some(format!("it ends otherwise: {outcome:?}")),
+        }
+    }
+
+    /// Runs one execution graph again.
+    fn replay(&mut self, steps: &[GraphStep], fences: &[Extra]) -> Option<Ran> {
+        let (trace, _) = replay_steps(Fenced::new(&mut self.program, fences), self.options.model, steps).ok()?;
+        Some(Ran::of(&self.program, trace))
+    }
+
+    /// Every execution of a model: by its axioms, or by its machine where it has none to explore by.
+    fn explore_all(&self, model: Model, rounds: u32, fences: &[Extra]) -> Result<Everything, Error> {
+        let mut program = self.case.test.program();
+        let limit = self.limits();
+        let everything = || Everything { model, met: Vec::new(), cut: false };
+        if model == Model::Pslo {
+            let limits = Limits { max_steps: limit.max_steps.min(LONG) };
+            let mut all = everything();
+            let mut fenced = Fenced::new(&mut program, fences);
+            let done = enumerate(&mut fenced, model, None, limits, MOST, |fenced, executed| {
+                all.cut |= executed.trace.outcome == Outcome::StepLimit;
+                all.met.push((Ran::of(fenced.program, executed.trace.clone()), None));
+                if all.cut { Flow::Break(()) } else { Flow::Continue(()) }
+            });
+            all.cut |= !done.complete;
+            return Ok(all);
+        }
+        let max_events = usize::try_from(limit.max_steps).unwrap_or(usize::MAX);
+        let options = ExploreOptions { max_events, races: Races::Ignore, rounds, ..ExploreOptions::new(model) };
+        let wrong = |error: ExploreError| Error::target(&self.file, error.to_string());
+        let mut explorer = Explorer::new(Fenced::new(&mut program, fences), options).map_err(wrong)?;
+        explorer.explore(everything).map_err(wrong)
+    }
+
     fn extra(&self, fences: &Fences) -> Vec<Extra> {
         fences.iter().map(|(place, order)| (self.labels[place.point as usize], place.before, *order)).collect()
     }
@@ -110,6 +171,52 @@ impl Subject for LitmusSubject<'_> {
         Ok(seen)
     }
 
+    fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error> {
+        let extra = self.extra(fences);
+        let all = self.explore_all(Model::Sc, 0, &extra)?;
+        let (complete, executions) = (!all.cut, all.met.len() as u64);
+        for (ran, _) in all.met {
+            match ran.state {
+                Some(state) => _ = self.states.insert(state),
+                None => self.ends.push(ran.trace.outcome),
+            }
+        }
+        Ok(Explored { complete, executions, ..Explored::default() })
+    }
+
+    fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {
+        let extra = self.extra(fences);
+        let model = self.options.model;
+        let all = self.explore_all(model, rounds, &extra)?;
+        let mut explored = Explored { complete: !all.cut, executions: all.met.len() as u64, ..Explored::default() };
+        let mut violations = Violations::new(model, cycles.to_vec());
+        let mut met: FxHashSet<u64> = FxHashSet::default();
+        for (execution, (ran, steps)) in all.met.into_iter().enumerate() {
+            let names = self.names(&ran);
+            let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
+            explored.fails = explored.fails.or_else(|| harm.clone());
+            let shown = violations.look(&ran.trace, |event| names[event.id.index() - 1].0, harm.is_some());
+            let together = (!shown.together.is_empty()).then(|| (shown.together[0], true, shown.together.clone()));
+            let alone = shown.news.iter().map(|new| (new.cycle, new.harmful, Vec::new()));
+            explored.exposures.extend(alone.chain(together).map(|(cycle, harmful, with)| Exposure {
+                attempt: cycle,
+                with,
+                execution: execution as u64,
+                harm: harm.clone().filter(|_| harmful),
+                failures: Vec::new(),
+                choices: ran.trace.choices.clone(),
+                graph: steps.clone().map(|steps| ExposedGraph { steps, shared: Vec::new() }),
+            }));
+            if cycles.is_empty() {
+                let profile = Profile::new(&ran.trace, |event| names[event.id.index() - 1]);
+                if profile.digests().filter(|digest| met.insert(*digest)).count() > 0 {
+                    explored.profiles.push(profile);
+                }
+            }
+        }
+        Ok(explored)
+    }
+
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
         let extra = self.extra(fences);
         let mut sampled = Sampled { executions: SAMPLES, ..Sampled::default() };
@@ -123,9 +230,19 @@ impl Subject for LitmusSubject<'_> {
         Ok(sampled)
     }
 
-    /// What a litmus test can do, the trials of its cycles show.
-    fn test(&mut self, _: &Fences) -> Result<Tested, Error> {
+    /// What a litmus test can do, exploration and the trials of its cycles show.
+    fn test(&mut self, _: u64, _: u64, _: &Fences) -> Result<Tested, Error> {
         Ok(Tested::default())
+    }
+
+    fn watch(&mut self, _: &[Cycle]) {}
+
+    fn met(&mut self) -> Vec<Exposure> {
+        Vec::new()
+    }
+
+    fn longest(&self) -> u64 {
+        0
     }
 
     fn attempt(
@@ -147,17 +264,18 @@ impl Subject for LitmusSubject<'_> {
                 if confirm(&ran.trace, &attempt.cycle, |event| names[event.id.index() - 1].0).is_none() {
                     continue;
                 }
-                let harm = match (&ran.state, &ran.trace.outcome) {
-                    (Some(state), _) if self.states.contains(state) => None,
-                    (Some(state), _) => Some(format!(
-                        "a final state that does not exist without reordering: {}",
-                        self.case.state_words(state)
-                    )),
-                    (None, Outcome::StepLimit) => None,
-                    (None, outcome) => Some(format!("it ends otherwise: {outcome:?}")),
-                };
+                let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
                 let choices = ran.trace.choices.clone();
-                exposures.push(Exposure { attempt: i, execution, harm, failures: Vec::new(), choices });
+                let failures = Vec::new();
+                exposures.push(Exposure {
+                    attempt: i,
+                    execution,
+                    harm,
+                    failures,
+                    choices,
+                    graph: None,
+                    with: Vec::new(),
+                });
             }
         }
         Ok((blocked, exposures))
@@ -167,10 +285,14 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut again = Vec::new();
         for exposure in exposures {
-            let strategy = StrategySpec::Follow { choices: exposure.choices.clone() };
-            let ran = self.execute(self.options.model, strategy, &extra);
-            let names = self.names(&ran);
-            again.push(Some(Again { trace: ran.trace, names }));
+            let ran = match &exposure.graph {
+                Some(graph) => self.replay(&graph.steps, &extra),
+                None => {
+                    let strategy = StrategySpec::Follow { choices: exposure.choices.clone() };
+                    Some(self.execute(self.options.model, strategy, &extra))
+                }
+            };
+            again.push(ran.map(|ran| Again { names: self.names(&ran), trace: ran.trace }));
         }
         Ok(again)
     }
@@ -192,9 +314,47 @@ impl Subject for LitmusSubject<'_> {
         self.file.clone()
     }
 
-    fn recording(&self, choices: &[u32], digest: String) -> Recording {
-        let strategy = StrategySpec::Follow { choices: choices.to_vec() };
+    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording {
         let plan = Plan { model: self.options.model, buffer: self.options.buffer, strategy, limits: self.limits() };
         Recording::new(Command::Hunt, &self.file, &self.case.digest, plan, digest)
+    }
+}
+
+/// Executions that were explored, with their graphs.
+struct Everything {
+    model: Model,
+    met: Vec<(Ran, Option<Vec<GraphStep>>)>,
+    /// Were some left out?
+    cut: bool,
+}
+
+impl Everything {
+    fn keep(&mut self, fenced: &Fenced<'_>, graph: &Graph, outcome: Outcome) -> Flow {
+        if self.met.len() as u64 == MOST {
+            self.cut = true;
+            return Flow::Break(());
+        }
+        let trace = trace_of(fenced, graph, self.model, outcome);
+        self.met.push((Ran::of(fenced.program, trace), Some(steps_of(graph))));
+        Flow::Continue(())
+    }
+}
+
+impl<'a> Visitor<Fenced<'a>> for Everything {
+    fn execution(&mut self, program: &Fenced<'a>, graph: &Graph) -> Flow {
+        self.keep(program, graph, Outcome::Finished)
+    }
+
+    fn stuck(&mut self, program: &Fenced<'a>, graph: &Graph, stuck: Stuck) -> Flow {
+        self.cut |= stuck == Stuck::Limit;
+        self.keep(program, graph, stuck.outcome())
+    }
+
+    fn failed(&mut self, program: &Fenced<'a>, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow {
+        self.keep(program, graph, Outcome::Failed { thread, failure })
+    }
+
+    fn race(&mut self, program: &Fenced<'a>, graph: &Graph, _: Node, _: Node) -> Flow {
+        self.keep(program, graph, Outcome::Finished)
     }
 }

@@ -3,6 +3,7 @@
 //! - [`subject`]: a program as the search sees it; [`mod@litmus`] and [`mod@native`]: the two kinds;
 //! - [`search`](mod@search): prediction, then [`trials`] of each [`candidate`], made in [`round`]s, with schedules from
 //!   [`lessons`];
+//! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
 //! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
 //! - [`report`](mod@report): the result.
@@ -19,6 +20,7 @@ mod report;
 mod root_cause;
 mod round;
 mod search;
+mod settle;
 mod subject;
 mod trials;
 mod verify;
@@ -63,7 +65,14 @@ pub fn hunt(request: &HuntRequest, sink: &mut dyn Sink) -> Result<Outcome, Error
 fn validate(request: &HuntRequest) -> Result<(), Error> {
     let model = request.model;
     if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) {
-        let problem = format!("hunt is for tso, pso and pslo: {model} has no machine that reorders what sc orders");
+        let why = match model {
+            Model::C11 => {
+                "under c11 a load reads an older store although nothing was reordered, so that there is no pair of accesses \
+                 to hold in order; check and test find what goes wrong under c11"
+            }
+            _ => "it has no machine that reorders what sc orders",
+        };
+        let problem = format!("hunt is for tso, pso and pslo, not {model}: {why}");
         return Err(Error::Usage(problem));
     }
     if request.methods.relaxer.is_some_and(|bias| bias.load_delay >= bias.store_delay) {

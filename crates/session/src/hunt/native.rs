@@ -3,7 +3,8 @@
 use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
-    Again, Attempt, EXPLAINED, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, TESTED, Tested,
+    Again, Attempt, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject,
+    Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
@@ -24,8 +25,22 @@ use std::time::{Duration, Instant};
 const MAX_STEPS: u64 = 100_000;
 /// How many executions show what the program prints without reordering, if it prints anything.
 const OUTPUTS: u64 = 2_000;
+const USUAL: u64 = 300;
+const FEWEST_OUTPUTS: u64 = 10;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
+/// A program whose executions have more events than this is not explored.
+const LONG_EXECUTION: u64 = 100_000;
+/// So many executions are explored at most, with so many events together.
+const MOST_EXPLORED: u64 = 15_000;
+const MOST_EVENTS: u64 = 6_000_000;
+const FEWEST_EXPLORED: u64 = 100;
+/// Where an explored execution is cut off.
+const EXPLORED_EVENTS: u64 = 10_000;
+/// So many executions may be needed to show all that threads can do.
+const HISTORIES: u32 = 2_000;
+/// A process of its own takes about as long as so many events.
+const FORK: u64 = 30_000;
 /// How long a request can be.
 const LONGEST: usize = 2 << 20;
 
@@ -45,6 +60,9 @@ pub struct NativeSubject<'a> {
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
+    /// The cycles that are looked for in passing, and what was met.
+    watched: Vec<Cycle>,
+    met: Vec<Exposure>,
 }
 
 impl<'a> NativeSubject<'a> {
@@ -62,6 +80,8 @@ impl<'a> NativeSubject<'a> {
             restart: Restart::Auto,
             outcomes: None,
             judged: true,
+            watched: Vec::new(),
+            met: Vec::new(),
         };
         let mut campaign = subject.campaign(Model::Sc, &[]);
         subject.judged = specify(program, options.spec, &mut campaign, log)?;
@@ -99,6 +119,38 @@ impl<'a> NativeSubject<'a> {
         host::run_campaign(campaign).map_err(|error| Error::target(&self.program.name, error.to_string()))
     }
 
+    /// A cycle that was looked for in passing, or by an exploration.
+    fn exposure(&self, record: Record) -> Option<Exposure> {
+        let Record::Exposed { task, execution, harm, failures, choices, steps, shared, with, .. } = record else {
+            return None;
+        };
+        let harm = harm.map(|harm| self.symbolizer.named(&harm));
+        let graph = (!steps.is_empty()).then_some(ExposedGraph { steps, shared });
+        let with = with.into_iter().map(|cycle| cycle as usize).collect();
+        Some(Exposure { attempt: task as usize, execution, harm, failures, choices, graph, with })
+    }
+
+    /// Keeps what was met in passing; the rest stays.
+    fn keep_met(&mut self, results: &mut Results) {
+        let is_met = |record: &Record| matches!(record, Record::Exposed { met: true, .. });
+        let (met, rest): (Vec<Record>, Vec<Record>) =
+            std::mem::take(&mut results.exposed).into_iter().partition(is_met);
+        results.exposed = rest;
+        let mut met: Vec<Exposure> = met.into_iter().filter_map(|record| self.exposure(record)).collect();
+        met.sort_by_key(|exposure| exposure.execution);
+        self.met.extend(met);
+    }
+
+    /// An execution that was run again, in the names of the program.
+    fn again(&mut self, mut trace: Trace, places: &[Frame], exposure: &Exposure) -> Again {
+        let names = self.names(&trace, places);
+        self.symbolizer.fill(&mut trace, places);
+        for (kind, thread) in &exposure.failures {
+            ended_by(&mut trace, *kind, thread.map(ThreadId));
+        }
+        Again { trace, names }
+    }
+
     fn names(&mut self, trace: &Trace, frames: &[Frame]) -> Vec<(u32, u32)> {
         self.points.names(trace, frames, &self.symbolizer)
     }
@@ -119,13 +171,52 @@ impl<'a> NativeSubject<'a> {
         campaign.request.count = trials.tasks.len() as u64 * trials.each;
         campaign.request.keep_traces = traced;
         campaign.request.campaign = CampaignSpec::Hunt(trials);
-        campaign.request.hunt = Some(Hunt {
+        campaign.request.hunt = Some(self.hunt());
+        self.run(&campaign)
+    }
+
+    /// What the runtime has to know of the program.
+    fn hunt(&self) -> Hunt {
+        Hunt {
             sites: self.points.sites.clone(),
             points: self.points.for_runtime(),
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
-        });
-        self.run(&campaign)
+            cycles: self.watched.clone(),
+            ..Hunt::default()
+        }
+    }
+
+    /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so that
+    /// it does not depend on the machine.
+    fn explore_all(&self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
+        if self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
+            return Ok(None);
+        }
+        let mut campaign = self.campaign(model, fences);
+        let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = self.options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
+        let deadline = left.map(host::monotonic_after);
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX };
+        campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
+        campaign.request.max_steps = EXPLORED_EVENTS;
+        campaign.request.restart = Restart::InPlace;
+        campaign.request.keep_outputs = true;
+        campaign.request.hunt = Some(hunt);
+        campaign.jobs = 1;
+        Ok(Some(self.run(&campaign)?))
+    }
+
+    /// How the program failed as it never does without reordering, if it did.
+    fn new_failure(&self, results: &Results) -> Option<String> {
+        let new = results.found.iter().find(|found| !self.failures.contains(&found.report.fingerprint));
+        let failure =
+            new.map(|found| format!("{}: {}", found.report.kind, self.symbolizer.named(&found.report.message)));
+        let wrong = || {
+            let text = results.outputs.keys().find(|text| !self.outputs.contains(&output_fingerprint(text)))?;
+            Some(format!("wrong output: it printed {:?}, which it never does without reordering", text.trim_end()))
+        };
+        failure.or_else(wrong)
     }
 }
 
@@ -168,7 +259,8 @@ impl Subject for NativeSubject<'_> {
         if results.outputs.keys().any(|text| !text.is_empty()) {
             campaign.request.keep_traces = false;
             campaign.request.first = self.options.executions;
-            campaign.request.count = OUTPUTS;
+            // Fewer if executions are long.
+            campaign.request.count = (OUTPUTS * USUAL / self.longest.max(USUAL)).max(FEWEST_OUTPUTS);
             let more = self.run(&campaign)?;
             seen.executions += more.executions;
             host::merge(&mut results, more);
@@ -179,6 +271,39 @@ impl Subject for NativeSubject<'_> {
         seen.failures = failures.map(|(i, found)| finding(i as u32 + 1, found, &self.symbolizer)).collect();
         seen.notes.extend(results.notes.iter().map(|note| self.symbolizer.note(note)));
         Ok(seen)
+    }
+
+    fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error> {
+        let Some(results) = self.explore_all(Model::Sc, self.hunt(), fences)? else { return Ok(Explored::default()) };
+        for text in results.outputs.keys() {
+            let fingerprint = output_fingerprint(text);
+            if !self.outputs.contains(&fingerprint) {
+                self.outputs.push(fingerprint);
+            }
+        }
+        for found in &results.found {
+            if !self.failures.contains(&found.report.fingerprint) {
+                self.failures.push(found.report.fingerprint);
+            }
+        }
+        Ok(explored(&results))
+    }
+
+    fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {
+        let histories = if cycles.is_empty() { HISTORIES } else { 0 };
+        let hunt = Hunt { cycles: cycles.to_vec(), histories, rounds, ..self.hunt() };
+        let Some(mut results) = self.explore_all(self.options.model, hunt, fences)? else {
+            return Ok(Explored::default());
+        };
+        let mut explored = explored(&results);
+        explored.fails = self.new_failure(&results);
+        for (_, trace, frames) in traces(&mut results) {
+            explored.profiles.push(self.profile(&trace, &frames));
+        }
+        for record in results.exposed {
+            explored.exposures.extend(self.exposure(record));
+        }
+        Ok(explored)
     }
 
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
@@ -194,12 +319,29 @@ impl Subject for NativeSubject<'_> {
         Ok(sampled)
     }
 
-    fn test(&mut self, fences: &Fences) -> Result<Tested, Error> {
+    fn watch(&mut self, cycles: &[Cycle]) {
+        self.watched = cycles.to_vec();
+        self.met.clear();
+    }
+
+    fn met(&mut self) -> Vec<Exposure> {
+        std::mem::take(&mut self.met)
+    }
+
+    fn longest(&self) -> u64 {
+        // A process of its own costs as much as many events.
+        if self.restart == Restart::Fork { self.longest.max(FORK) } else { self.longest }
+    }
+
+    fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
-        campaign.request.count = TESTED;
+        campaign.request.first = first;
+        campaign.request.count = executions;
         campaign.request.keep_outputs = true;
-        let results = self.run(&campaign)?;
+        campaign.request.hunt = (!self.watched.is_empty()).then(|| self.hunt());
+        let mut results = self.run(&campaign)?;
+        self.keep_met(&mut results);
         let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
         let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
         let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
@@ -219,13 +361,23 @@ impl Subject for NativeSubject<'_> {
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
             let seed = execution_seed(self.options.seed, round);
-            let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
+            let mut results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
+            self.keep_met(&mut results);
             for record in results.exposed {
-                if let Record::Exposed { task, execution, harm, failures, choices } = record {
+                if let Record::Exposed { task, execution, harm, failures, choices, .. } = record {
                     let execution = execution + first as u64 * trials;
                     let harm = harm.map(|harm| self.symbolizer.named(&harm));
-                    exposures.push(Exposure { attempt: task as usize, execution, harm, failures, choices });
+                    let attempt = task as usize;
+                    exposures.push(Exposure {
+                        attempt,
+                        execution,
+                        harm,
+                        failures,
+                        choices,
+                        graph: None,
+                        with: Vec::new(),
+                    });
                 }
             }
         }
@@ -234,26 +386,35 @@ impl Subject for NativeSubject<'_> {
     }
 
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error> {
-        let attempts: Vec<Attempt> = exposures
+        let (graphs, answers): (Vec<usize>, Vec<usize>) =
+            (0..exposures.len()).partition(|i| exposures[*i].graph.is_some());
+        let attempts: Vec<Attempt> = answers
             .iter()
-            .map(|exposure| Attempt {
+            .map(|i| Attempt {
                 cycle: Cycle { segments: vec![Segment { first: u32::MAX - 1, second: None }] },
-                strategy: StrategySpec::Follow { choices: exposure.choices.clone() },
+                strategy: StrategySpec::Follow { choices: exposures[*i].choices.clone() },
             })
             .collect();
         let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
         for (first, tasks) in pieces(&attempts) {
             let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
             for record in results.traces {
-                if let Record::Trace { execution, mut trace, places } = record {
-                    let names = self.names(&trace, &places);
-                    self.symbolizer.fill(&mut trace, &places);
-                    let index = first + execution as usize;
-                    for (kind, thread) in &exposures[index].failures {
-                        ended_by(&mut trace, *kind, thread.map(ThreadId));
-                    }
-                    again[index] = Some(Again { trace, names });
+                if let Record::Trace { execution, trace, places } = record {
+                    let index = answers[first + execution as usize];
+                    again[index] = Some(self.again(trace, &places, exposures[index]));
                 }
+            }
+        }
+        for i in graphs {
+            let Some(strategy) = exposures[i].strategy() else { continue };
+            let mut campaign = self.campaign(self.options.model, fences);
+            campaign.request.campaign = CampaignSpec::Repeat(strategy);
+            campaign.request.restart = Restart::InPlace;
+            campaign.request.keep_traces = true;
+            campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+            let mut results = self.run(&campaign)?;
+            if let Some((_, trace, places)) = traces(&mut results).pop() {
+                again[i] = Some(self.again(trace, &places, exposures[i]));
             }
         }
         Ok(again)
@@ -276,8 +437,8 @@ impl Subject for NativeSubject<'_> {
         self.program.name.clone()
     }
 
-    fn recording(&self, choices: &[u32], digest: String) -> Recording {
-        let plan = self.plan(self.options.model, StrategySpec::Follow { choices: choices.to_vec() });
+    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording {
+        let plan = self.plan(self.options.model, strategy);
         let request = self.campaign(self.options.model, &[]).request;
         Recording::native(Command::Hunt, self.program, plan, &request, None, digest)
     }
@@ -293,6 +454,13 @@ fn traces(results: &mut Results) -> Vec<(u64, Trace, Vec<Frame>)> {
     }
     traces.sort_by_key(|(execution, ..)| *execution);
     traces
+}
+
+/// What an exploration came to.
+fn explored(results: &Results) -> Explored {
+    let (complete, executions) =
+        results.explored.map_or((false, 0), |explored| (explored.complete, explored.executions));
+    Explored { complete, executions, ..Explored::default() }
 }
 
 /// Attempts in pieces that fit a request, each with the number of its first.

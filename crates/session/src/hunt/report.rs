@@ -37,6 +37,8 @@ pub fn report(
             seed: options.seed,
             verdict: Verdict::of(harmful, search.complete),
             complete: search.complete,
+            settled: search.settled,
+            campaign: search.campaign,
             executions: search.executions,
             blocked: search.blocked,
             seconds: started.elapsed().as_secs_f64(),
@@ -57,7 +59,8 @@ fn sorted<'a>(subject: &impl Subject, search: &'a Search) -> Vec<(HuntCycle, &'a
         let rank = match cycle.outcome {
             Severity::Harmful => 0,
             Severity::Benign => 1,
-            Severity::Infeasible => 2,
+            Severity::Unknown => 2,
+            Severity::Infeasible => 3,
         };
         (
             rank,
@@ -86,7 +89,7 @@ fn violation(subject: &impl Subject, cycle: &HuntCycle, candidate: &Candidate) -
         reason: Vec::new(),
         replay: None,
     };
-    let recording = Some(subject.recording(&witness.exposure.choices, witness.digest.clone()));
+    let recording = Some(subject.recording(witness.exposure.strategy()?, witness.digest.clone()));
     Some(Item { finding, evidence: Evidence::default(), recording })
 }
 

@@ -14,7 +14,7 @@ const EXPLAINED: usize = 200;
 /// that take the least to prevent, then those that hurt most reliably.
 pub fn find_root_causes(subject: &mut impl Subject, search: &mut Search, fences: &Fences) -> Result<(), Error> {
     let harmful: Vec<usize> =
-        (0..search.cycles.len()).filter(|i| search.cycles[*i].harmful > 0).take(EXPLAINED).collect();
+        (0..search.cycles.len()).filter(|i| search.cycles[*i].is_harmful()).take(EXPLAINED).collect();
     let harm = |i: &usize| Some(&search.cycles[*i].witness.as_ref()?.exposure);
     let (witnessed, exposures): (Vec<usize>, Vec<&Exposure>) =
         harmful.iter().filter_map(|i| Some((*i, harm(i)?))).unzip();

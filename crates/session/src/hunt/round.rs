@@ -4,6 +4,7 @@ use super::candidate::Candidate;
 use super::lessons::Lessons;
 use super::options::{Options, is_late};
 use super::search::Search;
+use super::settle;
 use super::subject::{Attempt, Exposure, Fences, Subject};
 use super::trials::on_schedule;
 use crate::error::Error;
@@ -28,6 +29,8 @@ pub struct Round<'a, S> {
     fences: &'a Fences,
     deadline: Option<Instant>,
     number: u64,
+    /// Cycles that made the program fail together.
+    together: Vec<Exposure>,
 }
 
 impl<'a, S: Subject> Round<'a, S> {
@@ -38,7 +41,7 @@ impl<'a, S: Subject> Round<'a, S> {
         fences: &'a Fences,
         deadline: Option<Instant>,
     ) -> Round<'a, S> {
-        Round { subject, options, fences, deadline, number: 0 }
+        Round { subject, options, fences, deadline, number: 0, together: Vec::new() }
     }
 
     /// Solves for the cycles that have no schedule yet, with what was learned, and tries the schedules.
@@ -49,7 +52,8 @@ impl<'a, S: Subject> Round<'a, S> {
         mixed: bool,
         good: &mut [Vec<Schedule>],
     ) -> Result<(), Error> {
-        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let open: Vec<usize> =
+            (0..good.len()).filter(|i| good[*i].is_empty() && !search.cycles[*i].is_infeasible()).collect();
         if open.is_empty() {
             return Ok(());
         }
@@ -139,7 +143,7 @@ impl<'a, S: Subject> Round<'a, S> {
             let round = u64::MAX - number as u64;
             let (_, exposures) = self.subject.attempt(&attempts, 1, round, self.fences)?;
             search.executions += attempts.len() as u64;
-            if exposures.iter().any(|exposure| search.cycles[exposure.attempt].harmful > 0) {
+            if exposures.iter().any(|exposure| search.cycles[exposure.attempt].is_harmful()) {
                 continue;
             }
             unexplained |= exposures.iter().all(|exposure| exposure.harm.is_none());
@@ -152,6 +156,56 @@ impl<'a, S: Subject> Round<'a, S> {
             }
         }
         Ok(unexplained)
+    }
+
+    /// Executions that look for harm: they are no trials of a cycle, and what they meet counts as met in passing.
+    pub fn campaign(
+        &mut self,
+        search: &mut Search,
+        attempts: &[(usize, StrategySpec)],
+        each: u64,
+    ) -> Result<(), Error> {
+        self.number += 1;
+        let portion = (PORTION / each).max(1) as usize;
+        for (part, list) in attempts.chunks(portion).enumerate() {
+            if is_late(self.deadline) {
+                search.complete = false;
+                return Ok(());
+            }
+            let asked: Vec<Attempt> = list
+                .iter()
+                .map(|(i, strategy)| Attempt { cycle: search.cycles[*i].cycle.clone(), strategy: strategy.clone() })
+                .collect();
+            let number = self.number << 20 | part as u64;
+            let (blocked, exposures) = self.subject.attempt(&asked, each, number, self.fences)?;
+            self.absorb(search);
+            search.blocked += blocked;
+            search.executions += each * list.len() as u64;
+            for mut exposure in exposures {
+                exposure.attempt = list[exposure.attempt].0;
+                take(search, exposure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what was met in passing.
+    pub fn absorb(&mut self, search: &mut Search) {
+        for exposure in self.subject.met() {
+            if exposure.with.is_empty() {
+                take(search, exposure);
+            } else {
+                self.together.push(exposure);
+            }
+        }
+    }
+
+    /// After everything: cycles that make the program fail together, where none is enough alone.
+    pub fn blame(&mut self, search: &mut Search) {
+        let mut sets = std::mem::take(&mut self.together);
+        sets.retain(|set| !set.with.iter().any(|cycle| search.cycles[*cycle].is_harmful()));
+        settle::blame(&mut sets);
+        sets.into_iter().for_each(|exposure| take(search, exposure));
     }
 
     /// Makes attempts, each so often. Those that were successful.
@@ -176,6 +230,7 @@ impl<'a, S: Subject> Round<'a, S> {
                 .collect();
             let number = self.number << 20 | part as u64;
             let (blocked, exposures) = self.subject.attempt(&asked, trials, number, self.fences)?;
+            self.absorb(search);
             search.complete &= !is_late(self.deadline);
             search.blocked += blocked;
             search.executions += trials * list.len() as u64;
@@ -189,5 +244,14 @@ impl<'a, S: Subject> Round<'a, S> {
         good.sort_unstable();
         good.dedup();
         Ok(good)
+    }
+}
+
+/// A cycle that was met in passing counts if nothing is known of it yet.
+fn take(search: &mut Search, exposure: Exposure) {
+    let candidate = &mut search.cycles[exposure.attempt];
+    if candidate.exposed == 0 || exposure.harm.is_some() && candidate.harmful == 0 {
+        candidate.trials += 1;
+        candidate.note(exposure, HuntMethod::Random);
     }
 }

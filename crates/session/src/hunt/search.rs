@@ -2,9 +2,11 @@
 
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
-use super::subject::{Fences, Seen, Subject};
+use super::settle;
+use super::subject::{Exposure, Fences, Seen, Subject};
 use super::trials::trials;
 use crate::error::Error;
+use fencepost_predict::Profile;
 use fencepost_predict::critical::{Graph, Limits};
 use fencepost_trace::Model;
 use std::collections::BTreeMap;
@@ -20,6 +22,12 @@ pub struct Search {
     pub blocked: u64,
     /// How long the prediction took.
     pub prediction: Duration,
+    /// If not every execution was looked at: in how many of each cycle harm was looked for.
+    pub campaign: u64,
+    /// Was every execution looked at?
+    pub settled: bool,
+    /// What that showed.
+    pub witnesses: Vec<Exposure>,
 }
 
 /// Predicts and tries.
@@ -29,7 +37,9 @@ pub fn search(
     fences: &Fences,
     deadline: Option<Instant>,
 ) -> Result<Search, Error> {
-    let seen = subject.observe(fences)?;
+    let mut seen = subject.observe(fences)?;
+    let whole = settle::histories(subject, options, fences, &mut seen)?;
+    seen.profiles = Profile::shared_only(&seen.profiles);
     let started = Instant::now();
     let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
     let found = Graph::new(&seen.profiles, options.model).cycles(limits);
@@ -56,7 +66,14 @@ pub fn search(
         executions,
         blocked,
         prediction,
+        settled: false,
+        campaign: 0,
+        witnesses: Vec::new(),
     };
+    if let Some(rounds) = whole {
+        settle::settle(subject, options.model, rounds, fences, &mut search)?;
+    }
     trials(subject, options, fences, deadline, &mut search)?;
+    settle::conclude(&mut search);
     Ok(search)
 }

@@ -4,14 +4,13 @@ use crate::error::Error;
 use crate::recording::Recording;
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
-use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, Label, StrategySpec, Trace};
+use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, GraphStep, Label, StrategySpec, Trace};
 use std::rc::Rc;
 
 /// How many executions with reordering show what threads can do then.
 pub const SAMPLES: u64 = 800;
 
-/// How many executions with reordering are looked through for failures, and how many of those are explained.
-pub const TESTED: u64 = 4_000;
+/// How many failures of executions with reordering are explained.
 pub const EXPLAINED: usize = 8;
 
 /// Executions with reordering, as `test` has them.
@@ -52,6 +51,43 @@ pub struct Exposure {
     pub failures: Vec<(FindingKind, Option<u32>)>,
     /// The answers that led there, for the first of its kind.
     pub choices: Vec<u32>,
+    /// The execution graph instead, of what an exploration has met.
+    pub graph: Option<ExposedGraph>,
+    /// The cycles that made the program fail together, if it took several.
+    pub with: Vec<usize>,
+}
+
+impl Exposure {
+    /// How to run it again; `None` if that was not kept.
+    pub fn strategy(&self) -> Option<StrategySpec> {
+        match &self.graph {
+            Some(graph) => Some(StrategySpec::Graph { steps: graph.steps.clone(), shared: graph.shared.clone() }),
+            None if self.choices.is_empty() => None,
+            None => Some(StrategySpec::Follow { choices: self.choices.clone() }),
+        }
+    }
+}
+
+/// An execution graph, and the memory whose plain accesses are in it.
+#[derive(Clone, Debug)]
+pub struct ExposedGraph {
+    pub steps: Vec<GraphStep>,
+    pub shared: Vec<(u64, u8)>,
+}
+
+/// Every execution of a model, as far as that goes.
+#[derive(Default)]
+pub struct Explored {
+    /// Was that every one?
+    pub complete: bool,
+    pub executions: u64,
+    /// Executions that show every thread do all that it can do, if no cycles were looked for.
+    pub profiles: Vec<Profile>,
+    /// Cycles that were met, with the number of the cycle as the attempt: for each the first time, and the first time
+    /// that it alone made the program fail.
+    pub exposures: Vec<Exposure>,
+    /// How the program fails as it never does without reordering, if it does.
+    pub fails: Option<String>,
 }
 
 /// Where an ordering is that the program does not have.
@@ -101,11 +137,27 @@ pub trait Subject {
     /// Runs it without reordering, with these fences in force.
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error>;
 
+    /// Explores it without reordering, with these fences in force: from then on, it is known how it can end.
+    fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error>;
+
+    /// Explores it under the model, with these fences in force, and looks for these cycles. A thread goes around a loop
+    /// that waits so often at most.
+    fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;
+
+    /// From now on, looks for these cycles in whatever is run under the model; see [`met`](Subject::met).
+    fn watch(&mut self, cycles: &[Cycle]);
+
+    /// What has been met in passing since the last time, with the number of the cycle as the attempt.
+    fn met(&mut self) -> Vec<Exposure>;
+
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error>;
 
-    /// Runs it as `test` does, with these fences in force.
-    fn test(&mut self, fences: &Fences) -> Result<Tested, Error>;
+    /// Runs so many executions as `test` does, the first so many left out, with these fences in force.
+    fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error>;
+
+    /// How many events its longest execution without reordering has.
+    fn longest(&self) -> u64;
 
     /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and
     /// those that were successful.
@@ -132,6 +184,6 @@ pub trait Subject {
     /// The name of the program.
     fn name(&self) -> String;
 
-    /// How the execution with these answers and this digest is recorded.
-    fn recording(&self, choices: &[u32], digest: String) -> Recording;
+    /// How the execution of this strategy and this digest is recorded.
+    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording;
 }

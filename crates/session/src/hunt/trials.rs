@@ -1,5 +1,6 @@
 //! Which cycle is tried how, and how often.
 
+use super::candidate::Candidate;
 use super::lessons::Lessons;
 use super::options::Options;
 use super::round::Round;
@@ -7,7 +8,7 @@ use super::search::Search;
 use super::subject::{Fences, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Points, Schedule, Stop, StrategySpec};
+use fencepost_trace::{Cycle, Points, RelaxerOptions, Schedule, Severity, Stop, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -18,6 +19,16 @@ const STAGES: usize = 4;
 const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
+/// Where not every execution can be looked at: how many look for harm, all cycles together, and how many each at least
+/// and at most; how long accesses are held back; how many executions as `test` has them follow. Fewer if executions have
+/// more events than usual, or fewer trials are asked for.
+const CAMPAIGN: u64 = 60_000;
+const FEWEST: u64 = 4;
+const MOST: u64 = 1_000;
+const DELAYS: [u64; 4] = [10, 30, 90, 400];
+const TESTED: u64 = 20_000;
+const USUAL: u64 = 300;
+const TRIALS: u64 = 30;
 
 /// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
 /// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
@@ -32,12 +43,14 @@ pub fn trials(
     search: &mut Search,
 ) -> Result<(), Error> {
     let mut round = Round::new(subject, options, fences, deadline);
+    let watched: Vec<Cycle> = search.cycles.iter().map(|candidate| candidate.cycle.clone()).collect();
+    round.subject.watch(if search.settled { &[] } else { &watched });
     let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
     let mut is_cut = false;
     if options.methods.solve {
         let mut lessons = Lessons::new(&search.seen.profiles, good.len());
         for stage in 0..STAGES {
-            if stage == 1 && good.iter().any(Vec::is_empty) {
+            if stage == 1 && open(&good, search) && search.cycles.iter().any(|candidate| candidate.settled.is_none()) {
                 let sampled = round.subject.sample(fences)?;
                 search.executions += sampled.executions;
                 search.blocked += sampled.blocked;
@@ -47,13 +60,15 @@ pub fn trials(
         }
         is_cut |= lessons.cut;
         // What was put aside because something else looked better.
-        let open: Vec<usize> = (0..good.len()).filter(|i| good[*i].is_empty()).collect();
+        let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+        let open: Vec<usize> = (0..good.len()).filter(is_open).collect();
         let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
         round.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
         // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
         for _ in 0..REPEATS {
             let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-            for i in (0..good.len()).filter(|i| good[*i].is_empty()) {
+            let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+            for i in (0..good.len()).filter(is_open) {
                 let mut left = options.trials.saturating_sub(search.cycles[i].trials);
                 for (method, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
                     let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
@@ -67,7 +82,7 @@ pub fn trials(
     }
     // What is left is divided among the schedules that worked, or among the strategies.
     let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-    for (i, schedules) in good.into_iter().enumerate() {
+    for (i, schedules) in good.into_iter().enumerate().filter(|(i, _)| !search.cycles[*i].is_infeasible()) {
         let mut methods: Vec<(HuntMethod, StrategySpec)> =
             schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
         if methods.is_empty() && (!options.methods.solve || search.cycles[i].exposed > 0) {
@@ -82,7 +97,7 @@ pub fn trials(
     round.work(search, work)?;
     if options.methods.solve {
         // Whatever was predicted and tried: what fails under the model is not to be called harmless.
-        if is_cut && search.cycles.iter().any(|candidate| candidate.exposed == 0) {
+        if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
             search.complete = false;
             search.seen.notes.push(format!(
                 "executions have more than {} steps before a violation: whether those that were not brought about are \
@@ -90,10 +105,17 @@ pub fn trials(
                 fencepost_predict::solve::LONGEST
             ));
         }
-        let tested = round.subject.test(fences)?;
+        if search.settled {
+            return Ok(());
+        }
+        harm(&mut round, options, search)?;
+        let tested = round.subject.test(0, share(round.subject, TESTED * options.trials / TRIALS), fences)?;
         search.executions += tested.executions;
         search.blocked += tested.blocked;
-        if round.explain(search, &tested.failing)? {
+        round.absorb(search);
+        round.blame(search);
+        let known = search.cycles.iter().any(Candidate::is_harmful);
+        if !known && round.explain(search, &tested.failing)? {
             search.complete = false;
             search.seen.notes.push(
                 "an execution at random fails as none without reordering does, and none of the predicted violations is \
@@ -103,6 +125,41 @@ pub fn trials(
         }
     }
     Ok(())
+}
+
+/// Harm, where not every execution could be looked at: so many executions of each cycle, in which its accesses are held
+/// back for a while, by chance, and nothing else is reordered.
+fn harm<S: Subject>(round: &mut Round<'_, S>, options: &Options, search: &mut Search) -> Result<(), Error> {
+    let Some(relaxer) = options.methods.relaxer else { return Ok(()) };
+    let open: Vec<usize> = (0..search.cycles.len()).filter(|i| !search.cycles[*i].is_infeasible()).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let all = share(round.subject, CAMPAIGN * options.trials / TRIALS) / open.len() as u64;
+    let each = (all / DELAYS.len() as u64).clamp(FEWEST, MOST);
+    for delay in DELAYS {
+        let bias = RelaxerOptions { store_delay: delay, load_delay: delay / 2, ..relaxer };
+        let attempts: Vec<(usize, StrategySpec)> = open
+            .iter()
+            .map(|i| {
+                let points = Points::of(&search.cycles[*i].cycle, |point| round.subject.point(point).labels);
+                (*i, StrategySpec::Relaxer { seed: 0, points, options: bias })
+            })
+            .collect();
+        round.campaign(search, &attempts, each)?;
+    }
+    search.campaign = each * DELAYS.len() as u64;
+    Ok(())
+}
+
+/// So many executions, fewer if they are long.
+pub fn share(subject: &impl Subject, executions: u64) -> u64 {
+    executions.saturating_mul(USUAL) / subject.longest().max(USUAL)
+}
+
+/// Is there a cycle that has no schedule and may need one?
+fn open(good: &[Vec<Schedule>], search: &Search) -> bool {
+    good.iter().zip(&search.cycles).any(|(good, candidate)| good.is_empty() && !candidate.is_infeasible())
 }
 
 /// On a schedule that was solved for.

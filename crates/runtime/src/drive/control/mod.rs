@@ -276,7 +276,7 @@ pub fn step(op: Op) -> Reply {
     hooks::access::calm();
     details::asked(&op);
     if explore::is_on() {
-        let reply = explore::ask(op);
+        let reply = ask(op);
         tick();
         return reply;
     }
@@ -299,6 +299,27 @@ pub fn step(op: Op) -> Reply {
     fence_at(label, true);
     let reply = submit(op, label);
     fence_at(label, false);
+    reply
+}
+
+/// Hands an operation of the running thread to the exploration, with the fences that were asked for around it.
+fn ask(op: Op) -> Reply {
+    if control().fences.is_empty() {
+        return explore::ask(op);
+    }
+    let label = modules::label(global::caller());
+    let access = matches!(op, Op::Access(_));
+    let fences = |before: bool| {
+        let here = control().fences.iter().filter(move |(at, first, _)| *at == label && *first == before);
+        here.map(|(_, _, order)| *order).collect::<Vec<_>>()
+    };
+    if access {
+        fences(true).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+    }
+    let reply = explore::ask(op);
+    if access {
+        fences(false).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+    }
     reply
 }
 

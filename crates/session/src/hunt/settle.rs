@@ -1,0 +1,135 @@
+//! What the exploration of every execution says of cycles, where a program is small enough for one.
+//!
+//! Then nothing is left to chance: a cycle that is in no execution is infeasible, and one does harm if the program can
+//! fail when nothing but its pairs is reordered (see `fencepost_explore::violations`).
+//!
+//! *Loops that wait.* An exploration leaves executions out in which a thread goes around a loop without effect: their
+//! twins without the round stand for them. A cycle has at most two accesses of a thread; those of a round that has no
+//! effect are reads, and of two reads in one thread a model keeps the order, pslo aside. So whatever execution contains
+//! a cycle, all rounds can be taken out of it but one of each thread, and the cycle stays: an exploration that goes one
+//! round has them all.
+
+use super::candidate::{Candidate, Settled, Witness};
+use super::options::Options;
+use super::search::Search;
+use super::subject::{Exposure, Fences, Seen, Subject};
+use crate::error::Error;
+use fencepost_report::HuntMethod;
+use fencepost_trace::{Cycle, Label, Model};
+
+/// Explores the program without and with reordering, if it is small enough: the executions that were seen are then
+/// replaced by ones that show all that threads can do. How many rounds of loops that wait were gone; `None` if it was
+/// too large.
+pub fn histories(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    seen: &mut Seen,
+) -> Result<Option<u32>, Error> {
+    if !options.methods.solve || options.buffer.is_some() {
+        return Ok(None);
+    }
+    let baseline = subject.baseline(fences)?;
+    seen.executions += baseline.executions;
+    if !baseline.complete {
+        return Ok(None);
+    }
+    let rounds = if options.model == Model::Pslo { [0, 0] } else { [1, 0] };
+    for rounds in rounds {
+        let explored = subject.explore(&[], rounds, fences)?;
+        seen.executions += explored.executions;
+        if explored.complete {
+            seen.profiles = explored.profiles;
+            return Ok(Some(rounds));
+        }
+    }
+    Ok(None)
+}
+
+/// Looks for the cycles in every execution.
+pub fn settle(
+    subject: &mut impl Subject,
+    model: Model,
+    rounds: u32,
+    fences: &Fences,
+    search: &mut Search,
+) -> Result<(), Error> {
+    // In the order of the source, so that nothing depends on the order in which program points were met.
+    let points = subject.points();
+    let name = |cycle: &Cycle| -> Vec<(Label, bool, bool)> {
+        let point = |point: u32| {
+            let point = &points[point as usize];
+            (point.label.clone(), point.reads, point.writes)
+        };
+        cycle.labels().map(point).collect()
+    };
+    let mut order: Vec<usize> = (0..search.cycles.len()).collect();
+    order.sort_by_cached_key(|i| name(&search.cycles[*i].cycle));
+    let cycles: Vec<Cycle> = order.iter().map(|i| search.cycles[*i].cycle.clone()).collect();
+    let mut explored = subject.explore(&cycles, rounds, fences)?;
+    search.executions += explored.executions;
+    explored.exposures.iter_mut().for_each(|exposure| exposure.attempt = order[exposure.attempt]);
+    explored.exposures.iter_mut().for_each(|exposure| exposure.with.iter_mut().for_each(|i| *i = order[*i]));
+    blame(&mut explored.exposures);
+    search.settled = explored.complete;
+    if explored.complete {
+        // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by rounds.
+        let all = rounds > 0 || model == Model::Pslo;
+        search.cycles.iter_mut().for_each(|candidate| candidate.settled = all.then_some(Settled::Infeasible));
+        for exposure in &explored.exposures {
+            let candidate = &mut search.cycles[exposure.attempt];
+            let harmful = exposure.harm.is_some() || candidate.settled == Some(Settled::Harmful);
+            candidate.settled = Some(if harmful { Settled::Harmful } else { Settled::Benign });
+        }
+    }
+    search.witnesses = explored.exposures;
+    Ok(())
+}
+
+/// Where cycles make the program fail together: of these sets those count that have no cycle which is enough alone, and
+/// no smaller set in them. Each cycle of one gets an exposure of its own.
+pub fn blame(exposures: &mut Vec<Exposure>) {
+    let (sets, mut rest): (Vec<Exposure>, Vec<Exposure>) =
+        std::mem::take(exposures).into_iter().partition(|exposure| !exposure.with.is_empty());
+    let alone: Vec<usize> = rest.iter().filter(|exposure| exposure.harm.is_some()).map(|e| e.attempt).collect();
+    let sets: Vec<Exposure> =
+        sets.into_iter().filter(|set| !set.with.iter().any(|cycle| alone.contains(cycle))).collect();
+    for set in &sets {
+        let contains = |other: &Exposure| {
+            other.with.len() < set.with.len() && other.with.iter().all(|cycle| set.with.contains(cycle))
+        };
+        if !sets.iter().any(contains) {
+            rest.extend(set.with.iter().map(|cycle| Exposure { attempt: *cycle, with: Vec::new(), ..set.clone() }));
+        }
+    }
+    *exposures = rest;
+}
+
+/// After the trials: what they brought about by chance gives way to what is known.
+pub fn conclude(search: &mut Search) {
+    for exposure in std::mem::take(&mut search.witnesses) {
+        let candidate = &mut search.cycles[exposure.attempt];
+        let harmful = exposure.harm.is_some();
+        let lacks = candidate.exposed == 0 || harmful && candidate.harmful == 0;
+        let shown = candidate.witness.as_ref().is_some_and(|witness| !harmful || witness.exposure.harm.is_some());
+        if lacks {
+            // The execution that the exploration met counts as one more trial.
+            candidate.trials += 1;
+            candidate.exposed += 1;
+            candidate.harmful += u64::from(harmful);
+            candidate.method = candidate.method.or(Some(HuntMethod::Explored));
+        }
+        if !shown {
+            candidate.witness = Some(Witness { exposure, digest: String::new() });
+        }
+    }
+    search.cycles.iter_mut().filter(|candidate| candidate.settled == Some(Settled::Benign)).for_each(absolve);
+}
+
+/// The program failed while the cycle was there, but not because of it.
+fn absolve(candidate: &mut Candidate) {
+    candidate.harmful = 0;
+    if let Some(witness) = &mut candidate.witness {
+        witness.exposure.harm = None;
+    }
+}
