@@ -105,6 +105,7 @@ impl Summary {
             states: self.states,
             coverage: self.coverage,
             seconds: self.started.elapsed().as_secs_f64(),
+            safety: None,
             restart: self.restart,
             findings,
             suppressed: self.suppressed,

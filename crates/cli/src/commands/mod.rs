@@ -12,6 +12,7 @@ mod include;
 mod litmus;
 mod replay;
 mod rustflags;
+mod safe;
 mod test;
 
 use crate::error::{Error, Status};
@@ -43,6 +44,7 @@ commands! {
     Test: test,
     Check: check,
     Hunt: hunt,
+    Safe: safe,
     Replay: replay,
     Cc: cc,
     #[command(name = "c++")]
