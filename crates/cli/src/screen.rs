@@ -94,8 +94,8 @@ impl Sink for Screen {
             Event::Done(_) => self.line = None,
             // These are in the result, too.
             Event::Collecting { .. } | Event::Collected { .. } | Event::Finding(_) | Event::Cycle(_) => {}
-            // `litmus` has its own.
-            Event::Litmus(_) | Event::LitmusFailed { .. } => {}
+            // `litmus` and `safe` have their own.
+            Event::Litmus(_) | Event::Safe(_) | Event::LitmusFailed { .. } => {}
         }
     }
 }

@@ -20,7 +20,7 @@ struct Ride {
 impl Ride {
     fn look(&mut self, graph: &Graph) -> Flow {
         self.executions += 1;
-        self.found = self.judge.judge(graph).expect("it is SC, and short").map(Box::new);
+        self.found = self.judge.judge(graph).expect("it is SC, and short").into_iter().next().map(Box::new);
         if self.found.is_some() { Flow::Break(()) } else { Flow::Continue(()) }
     }
 }

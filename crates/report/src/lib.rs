@@ -5,6 +5,7 @@
 //!
 //! - [`LitmusReport`]: what a litmus test can do; [`litmus_json`] and [`text::litmus`];
 //! - [`RunReport`]: what a campaign found, which is its own JSON document; [`text::run`];
+//! - [`Safety`]: what `safe` adds to that;
 //! - [`HuntReport`]: what a hunt for violations of sequential consistency found; [`text::hunt`];
 //! - [`Document`]: either of these with all that belongs to it, rendered by a [`Format`];
 //! - [`text::execution`]: one execution, threads side by side, in the words of a front end ([`Describe`]).
@@ -48,6 +49,7 @@ mod litmus;
 mod names;
 mod order;
 mod run;
+mod safety;
 pub mod text;
 
 pub use describe::{Describe, statement_at};
@@ -61,3 +63,4 @@ pub use litmus::{
 pub use names::{Command, FenceKind, HuntMethod, RestartKind};
 pub use order::{Order, Timeline};
 pub use run::{Restarted, RunReport, Seen, Verdict};
+pub use safety::{SafeLine, Safety, safe_json};

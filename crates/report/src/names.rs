@@ -11,6 +11,7 @@ pub enum Command {
     Test,
     Check,
     Hunt,
+    Safe,
     Litmus,
 }
 
@@ -20,6 +21,7 @@ impl fmt::Display for Command {
             Command::Test => "test",
             Command::Check => "check",
             Command::Hunt => "hunt",
+            Command::Safe => "safe",
             Command::Litmus => "litmus",
         })
     }

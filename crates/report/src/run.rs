@@ -1,6 +1,6 @@
 //! What a campaign found: the JSON document of `test` and `check`.
 
-use crate::{Command, RestartKind};
+use crate::{Command, RestartKind, Safety};
 use fencepost_trace::{Answers, Finding, Method, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -101,6 +101,9 @@ pub struct RunReport {
     pub coverage: Option<Seen>,
     /// How long it took.
     pub seconds: f64,
+    /// Of `safe`: is it?
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub safety: Option<Safety>,
     /// How a native program was put back to its beginning.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restarted>,

@@ -255,6 +255,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         states: Some(4),
         coverage: None,
         seconds: 0.41,
+        safety: None,
         restart: None,
         method: None,
         answers: None,

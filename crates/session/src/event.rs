@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::limits::Budget;
-use crate::litmus::LitmusExplored;
+use crate::litmus::{LitmusExplored, SafeJudged};
 use crate::progress::watched;
 use fencepost_report::{HuntCycle, Verdict};
 use fencepost_trace::{Finding, Model};
@@ -39,6 +39,8 @@ pub enum Event<'a> {
     Cycle(&'a HuntCycle),
     /// A litmus test that has been explored under its models.
     Litmus(&'a LitmusExplored),
+    /// A litmus test that has been judged under a model.
+    Safe(&'a SafeJudged),
     /// A litmus test that could not be, or not under this model.
     LitmusFailed {
         /// Why.

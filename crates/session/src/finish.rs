@@ -120,6 +120,7 @@ impl Summary {
             states: self.states,
             coverage: self.coverage,
             seconds: self.started.elapsed().as_secs_f64(),
+            safety: None,
             restart: self.restart,
             method: self.done.map(|done| done.method),
             answers: self.done.and_then(|done| done.answers),

@@ -6,6 +6,7 @@
 //! | [`TestRequest`] | [`test()`]: many executions, at random | [`Outcome`] |
 //! | [`CheckRequest`] | [`check()`]: every execution | [`Outcome`] |
 //! | [`HuntRequest`] | [`hunt()`]: predicted violations of sequential consistency, forced to happen | [`Outcome`] |
+//! | [`SafeRequest`] | [`safe()`]: can the memory model matter? [`safe_batch()`]: for many litmus tests | [`Outcome`] |
 //! | [`ReplayRequest`] | [`replay()`]: a recorded execution again | [`Replayed`] |
 //! | [`LitmusRequest`] | [`litmus()`]: the final states of litmus tests | [`LitmusTotals`] |
 //!
@@ -64,6 +65,7 @@ mod raw_path;
 mod recording;
 mod replay;
 mod request;
+mod safe;
 mod target;
 mod test;
 
@@ -72,10 +74,12 @@ pub use error::{Error, plain};
 pub use event::{Event, Remark, Sink};
 pub use hunt::hunt;
 pub use limits::{Budget, LITMUS_LIMITS};
-pub use litmus::{LitmusExplored, LitmusTotals, Wanted, litmus};
+pub use litmus::{LitmusExplored, LitmusTotals, SafeJudged, SafeTotals, Wanted, litmus, safe_batch};
 pub use outcome::Outcome;
 pub use replay::{Replayed, Rerun, replay};
 pub use request::{
-    CampaignRequest, CheckRequest, HuntMethods, HuntRequest, LitmusRequest, ReplayRequest, Spec, TestRequest, Work,
+    CampaignRequest, CheckRequest, HuntMethods, HuntRequest, LitmusRequest, ReplayRequest, SafeRequest, Spec,
+    TestRequest, Work,
 };
+pub use safe::safe;
 pub use test::test;

@@ -244,3 +244,54 @@ pub struct LitmusRequest {
     /// How much work to do for each test and model.
     pub work: Work,
 }
+
+/// Memory-model safety.
+#[derive(Clone, Debug)]
+pub struct SafeRequest {
+    /// An executable, a source file or litmus tests.
+    pub targets: Vec<PathBuf>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The memory models.
+    pub models: Vec<Model>,
+    /// How much work to do for each test and model.
+    pub work: Work,
+    /// The same seed gives the same report. Nothing is drawn at random.
+    pub seed: u64,
+    /// Look for the orderings that make an unsafe program safe, and for those that a safe one could do without?
+    pub orderings: bool,
+    /// Where the report and the executions of findings are written, if they are to be.
+    pub out: Option<PathBuf>,
+    /// How long one execution may take (native programs).
+    pub timeout: Option<Duration>,
+}
+
+impl SafeRequest {
+    /// The usual request for a target: under tso, nothing written.
+    pub fn new(target: impl Into<PathBuf>) -> SafeRequest {
+        SafeRequest {
+            targets: vec![target.into()],
+            arguments: Vec::new(),
+            models: vec![Model::Tso],
+            work: Work::default(),
+            seed: 1,
+            orderings: true,
+            out: None,
+            timeout: None,
+        }
+    }
+
+    /// As a campaign on its first target, under its first model.
+    pub(crate) fn campaign(&self) -> CampaignRequest {
+        CampaignRequest {
+            arguments: self.arguments.clone(),
+            model: self.models.first().copied().unwrap_or(Model::Tso),
+            work: self.work.clone(),
+            seed: self.seed,
+            keep_going: true,
+            out: self.out.clone(),
+            timeout: self.timeout,
+            ..CampaignRequest::new(self.targets.first().cloned().unwrap_or_default())
+        }
+    }
+}

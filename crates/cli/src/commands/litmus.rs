@@ -93,13 +93,7 @@ impl Printer<'_> {
         if self.screen.text() {
             return String::new();
         }
-        let (file, line, column, message) = match error {
-            SessionError::Litmus { file, error } => (file.clone(), error.line, error.column, error.message.clone()),
-            SessionError::Target { target, problem } => (target.clone(), 0, 0, problem.clone()),
-            SessionError::Explore { target, error } => (target.clone(), 0, 0, error.to_string()),
-            SessionError::Read { path, cause } => (path.display().to_string(), 0, 0, plain(cause)),
-            other => (String::new(), 0, 0, other.to_string()),
-        };
+        let (file, line, column, message) = place_of(error);
         litmus_error_json(&file, model, line, column, &message) + "\n"
     }
 
@@ -148,5 +142,16 @@ impl Printer<'_> {
         let LitmusTotals { tests, failed, races, incomplete, .. } = totals;
         let gap = if self.first { "" } else { "\n" };
         self.screen.print(&format!("{gap}{}", text::litmus_summary(tests, failed, races, incomplete)))
+    }
+}
+
+/// Where something is wrong, and what: file, line, column, message.
+pub fn place_of(error: &SessionError) -> (String, u32, u32, String) {
+    match error {
+        SessionError::Litmus { file, error } => (file.clone(), error.line, error.column, error.message.clone()),
+        SessionError::Target { target, problem } => (target.clone(), 0, 0, problem.clone()),
+        SessionError::Explore { target, error } => (target.clone(), 0, 0, error.to_string()),
+        SessionError::Read { path, cause } => (path.display().to_string(), 0, 0, plain(cause)),
+        other => (String::new(), 0, 0, other.to_string()),
     }
 }

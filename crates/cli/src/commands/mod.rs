@@ -12,6 +12,7 @@ mod include;
 mod litmus;
 mod replay;
 mod rustflags;
+mod safe;
 mod test;
 
 use crate::error::{Error, Status};
@@ -47,6 +48,7 @@ commands! {
     Test: test,
     Check: check,
     Hunt: hunt,
+    Safe: safe,
     Replay: replay,
     Cc: cc,
     #[command(name = "c++")]

@@ -15,6 +15,7 @@ use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_safety::{Clocks, Kind};
 use fencepost_trace::{Access, Guard, LoadOrder, Model, RmwOrder, StoreOrder, ThreadId, Update, Value};
+use rustc_hash::FxHashSet;
 
 /// A way out of sequential consistency.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Borderline {
 pub struct Judge {
     model: Model,
     checker: Option<Checker>,
+    /// Pairs of program points that have been told.
+    known: FxHashSet<(u32, u32)>,
     sets: WaitSets,
     walk: Vec<Node>,
     small: Clocks<1>,
@@ -58,6 +61,7 @@ impl Judge {
         Judge {
             model,
             checker: Checker::new(model),
+            known: FxHashSet::default(),
             sets: WaitSets::default(),
             walk: Vec::new(),
             small: Clocks::new(&models, false),
@@ -72,8 +76,9 @@ impl Judge {
         self.model
     }
 
-    /// Has this graph of an SC exploration a borderline execution in it? The first one, in an SC order of its events.
-    pub fn judge(&mut self, graph: &Graph) -> Result<Option<Borderline>, Unjudged> {
+    /// The borderline executions in this graph of an SC exploration, in an SC order of its events. Each pair of program
+    /// points, the event's and the overtaken store's, is told once by one judge.
+    pub fn judge(&mut self, graph: &Graph) -> Result<Vec<Borderline>, Unjudged> {
         let mut walk = std::mem::take(&mut self.walk);
         let ordered = sc_order(graph, &mut walk);
         let stores = (0..graph.places() as u32).map(|p| graph.writes(Place(p)).len() - 1).sum::<usize>();
@@ -94,7 +99,8 @@ impl Judge {
         graph: &Graph,
         walk: &[Node],
         clocks: impl Fn(&mut Judge) -> &mut Clocks<W>,
-    ) -> Result<Option<Borderline>, Unjudged> {
+    ) -> Result<Vec<Borderline>, Unjudged> {
+        let mut found = Vec::new();
         clocks(self).clear();
         clocks(self).make_room(graph.threads(), graph.places());
         let mut bit = 0;
@@ -105,10 +111,7 @@ impl Judge {
                 // Its thread comes back to the access, or waits for ever; in both cases it stands here.
                 let place = Place(data.variant);
                 if graph.next(node).is_none() {
-                    let found = self.ask(graph, node, place, &clocks);
-                    if found.is_some() {
-                        return Ok(found);
-                    }
+                    self.ask(graph, node, place, &clocks, &mut found);
                 }
                 continue;
             }
@@ -118,10 +121,7 @@ impl Judge {
             }
             let place = data.place;
             if !is_forced(graph.location(place)) {
-                let found = self.ask(graph, node, place, &clocks);
-                if found.is_some() {
-                    return Ok(found);
-                }
+                self.ask(graph, node, place, &clocks, &mut found);
             }
             let clocks = clocks(self);
             let mut store = |clocks: &mut Clocks<W>, write: Node, kind: Kind| {
@@ -146,7 +146,7 @@ impl Judge {
                 kind @ Kind::Load { .. } => clocks.access(thread, place.index(), kind, None),
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Can the access of `node` be performed too early?
@@ -156,12 +156,17 @@ impl Judge {
         node: Node,
         place: Place,
         clocks: &impl Fn(&mut Judge) -> &mut Clocks<W>,
-    ) -> Option<Borderline> {
+        found: &mut Vec<Borderline>,
+    ) {
         let data = graph.node(node);
         let (thread, access) = (data.thread.index(), data.access);
         let overtaken: Vec<usize> = clocks(self).overtaken(thread, place.index()).collect();
         for bit in overtaken.into_iter().rev() {
             let slot = *clocks(self).slot(bit);
+            let pair = (data.label, graph.node(Node(slot.name)).label);
+            if self.known.contains(&pair) {
+                continue;
+            }
             let whole = slot.overwritten;
             let part = extract(graph.location(place), &access, whole);
             for variant in 0..ways(&access, part, &self.sets) {
@@ -173,13 +178,14 @@ impl Judge {
                 if !passes(kind) || bound.is_some_and(|kind| !passes(kind)) {
                     continue;
                 }
-                let found = self.successor(graph, node, place, Node(slot.name), kind, variant);
-                if self.is_certain(&found) {
-                    return Some(found);
+                let borderline = self.successor(graph, node, place, Node(slot.name), kind, variant);
+                if self.is_certain(&borderline) {
+                    self.known.insert(pair);
+                    found.push(borderline);
+                    break;
                 }
             }
         }
-        None
     }
 
     /// What the clocks leave open under c11: the order of seq_cst events.

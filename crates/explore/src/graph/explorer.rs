@@ -250,6 +250,25 @@ impl<T: Threads> Explorer<T> {
         self.pool.append(&mut self.contexts);
     }
 
+    /// Goes on from `graph` under another model, until the visitor has enough; what is left of the exploration at hand
+    /// is as before. The graph is one that the program can build, and consistent under that model.
+    pub fn extend<V: Visitor<T>>(&mut self, graph: Graph, model: Model, visitor: &mut V) -> Result<(), ExploreError> {
+        let other = Checker::new(model).ok_or(ExploreError::NoAxioms(model))?;
+        let contexts = std::mem::take(&mut self.contexts);
+        let checker = std::mem::replace(&mut self.checker, other);
+        let before = std::mem::replace(&mut self.options.model, model);
+        let cells = self.cells.clone();
+        let task = Task { graph, todo: Vec::new(), cells: cells.clone(), sets: WaitSets::default() };
+        let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
+        self.recycle_all();
+        (self.contexts, self.checker, self.options.model, self.cells) = (contexts, checker, before, cells);
+        match explored {
+            Err(Restart::Error(error)) => Err(error),
+            // That the cells are too narrow the exploration at hand will find out itself.
+            Ok(_) | Err(Restart::Merged(_)) => Ok(()),
+        }
+    }
+
     /// Takes the largest piece of work off, for somebody else to do.
     pub(super) fn split(&mut self) -> Option<Task> {
         let context = self.contexts.iter_mut().find(|c| !c.todo.is_empty())?;

@@ -47,8 +47,8 @@ pub(super) fn race_with(graph: &Graph, node: Node) -> Option<(Node, Node)> {
     accesses.copied().find(|other| races(graph, *other, node)).map(|other| (other, node))
 }
 
-/// All pairs of accesses that race.
-pub(super) fn all_races(graph: &Graph) -> Vec<(Node, Node)> {
+/// All pairs of accesses that race under C/C++20.
+pub fn all_races(graph: &Graph) -> Vec<(Node, Node)> {
     let mut pairs = Vec::new();
     for place in (0..graph.places() as u32).map(Place).filter(|place| graph.plain_accesses(*place) > 0) {
         // The reading half of a store to part of a cell is no read of the program's.

@@ -92,6 +92,7 @@ pub use borderline::{Borderline, Judge, Unjudged};
 pub use error::ExploreError;
 pub(crate) use explorer::Restart;
 pub use explorer::{Explorer, Options, Races};
+pub use maximal::all_races;
 pub use parallel::explore_parallel;
 pub use replay::replay_steps;
 pub use stepwise::Run;

@@ -3,7 +3,7 @@
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
-use crate::{Command, Describe, Document, Evidence, Report, RunReport, Seen, Verdict};
+use crate::{Command, Describe, Document, Evidence, Report, RunReport, Safety, Seen, Verdict};
 use fencepost_trace::Finding;
 
 /// A whole report.
@@ -26,7 +26,26 @@ pub fn run(report: &RunReport, evidence: &[Evidence], describe: &dyn Describe, s
         }
     }
     text += &conclusion(report, style);
+    text += &report.safety.as_ref().map_or_else(String::new, safety);
     text + &restart(report)
+}
+
+/// Whether a program is safe, and what makes it so.
+fn safety(safety: &Safety) -> String {
+    let word = |answer: Option<bool>| match answer {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "not known",
+    };
+    let mut text = format!("  trace-safe: {}; state-safe: {}\n", word(safety.trace_safe), word(safety.state_safe));
+    for fence in &safety.orderings {
+        let fewest = if fence.verified { "makes it safe" } else { "not verified" };
+        text += &format!("  ordering: {} ({fewest})\n", clean(&fence.advice));
+    }
+    for place in &safety.superfluous {
+        text += &format!("  could be weaker, and the program still safe: {}\n", clean(place));
+    }
+    text
 }
 
 /// A line about executions that were not restarted as one would expect.

@@ -269,7 +269,8 @@ fn label_of_event(trace: &Trace, index: usize) -> Option<FindingLabel> {
     Some(FindingLabel { label: trace.label(event)?.clone(), thread: event.thread, access })
 }
 
-fn label_of_node(program: &LitmusProgram, graph: &Graph, node: Node) -> FindingLabel {
+/// What an event of a graph is, and where.
+pub fn label_of_node(program: &LitmusProgram, graph: &Graph, node: Node) -> FindingLabel {
     let data = graph.node(node);
     let access = match data.flags {
         flags if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) => Action::Rmw,

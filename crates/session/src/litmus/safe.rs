@@ -1,0 +1,518 @@
+//! Memory-model safety of a litmus test.
+//!
+//! Every SC execution is explored, and each is judged. Of a test that is unsafe the fewest orderings are looked for
+//! that make it safe: by trying all sets of places, small ones first, each judged in the same way. Of a test that is
+//! safe, each fence and each seq_cst operation is weakened in turn.
+
+use super::altered::{Altered, Change};
+use super::case::{LitmusCase, State};
+use super::collector::{Stop, Watch, label_of_node, steps};
+use super::exhaustive::{Method, explore};
+use crate::limits::Budget;
+use crate::progress::Progress;
+use fencepost_engine::Threads;
+use fencepost_explore::graph::{
+    Borderline, ExploreError, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, all_races, explore_parallel,
+};
+use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety};
+use fencepost_trace::{Failure, FenceOrder, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
+use std::collections::{BTreeSet, HashMap};
+
+/// So many executions one worker judges before others are called.
+const SHORT_LOOK: u64 = 20_000;
+
+/// So many sets of orderings are tried.
+const MOST_SETS: usize = 3_000;
+
+/// A way out of SC, in the words of the test.
+pub struct Leaving {
+    pub message: String,
+    pub labels: Vec<FindingLabel>,
+    /// The first execution that shows it.
+    pub first: u64,
+    /// A complete execution under the model in which it happens; none if the model has no exploration.
+    pub strategy: Option<StrategySpec>,
+}
+
+/// What was found out about a test under a model.
+pub struct Judged {
+    pub safety: Safety,
+    pub executions: u64,
+    pub blocked: u64,
+    pub complete: bool,
+    /// A data race under c11: two accesses.
+    pub race: Option<(Vec<FindingLabel>, StrategySpec)>,
+    pub leavings: Vec<Leaving>,
+}
+
+/// What to do.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    pub case: &'a LitmusCase,
+    pub model: Model,
+    pub limits: Limits,
+    pub budget: Budget,
+    pub jobs: usize,
+    /// Look for orderings?
+    pub orderings: bool,
+    pub progress: &'a Progress,
+}
+
+/// Rides on SC executions.
+struct Ride<'a> {
+    task: Task<'a>,
+    judge: Judge,
+    budget: Budget,
+    /// Is the first answer enough?
+    stop: bool,
+    executions: u64,
+    blocked: u64,
+    limited: bool,
+    race: Option<(Vec<FindingLabel>, StrategySpec)>,
+    found: Vec<(u64, Borderline)>,
+    /// Program points with an access of their thread before them.
+    places: BTreeSet<u32>,
+    /// seq_cst operations and fences.
+    strong: BTreeSet<u32>,
+    states: BTreeSet<State>,
+}
+
+impl<'a> Ride<'a> {
+    fn new(task: Task<'a>, budget: Budget, stop: bool) -> Ride<'a> {
+        Ride {
+            task,
+            judge: Judge::new(task.model),
+            budget,
+            stop,
+            executions: 0,
+            blocked: 0,
+            limited: false,
+            race: None,
+            found: Vec::new(),
+            places: BTreeSet::new(),
+            strong: BTreeSet::new(),
+            states: BTreeSet::new(),
+        }
+    }
+
+    fn look(&mut self, program: &Altered, graph: &Graph) -> Flow {
+        let done = self.executions + self.blocked;
+        if self.budget.is_spent(done) {
+            self.limited = true;
+            return Flow::Break(());
+        }
+        if !self.stop {
+            self.note_places(graph);
+        }
+        if self.task.model == Model::C11
+            && self.race.is_none()
+            && let Some((first, second)) = all_races(graph).first()
+        {
+            let labels = [first, second].map(|node| label_of_node(program.program(), graph, *node)).to_vec();
+            self.race = Some((labels, steps(graph)));
+        }
+        match self.judge.judge(graph) {
+            Ok(found) => self.found.extend(found.into_iter().map(|borderline| (done + 1, borderline))),
+            Err(_) => self.limited = true,
+        }
+        self.task.progress.add(1);
+        let enough = self.race.is_some() || (self.stop && !self.found.is_empty());
+        if enough { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+
+    fn note_places(&mut self, graph: &Graph) {
+        for thread in 0..graph.threads() as u32 {
+            let mut before = None;
+            for node in graph.thread(ThreadId(thread)) {
+                let data = graph.node(*node);
+                if data.flags.has(Flags::SC) {
+                    self.strong.insert(data.label);
+                }
+                if data.flags.has(Flags::FENCE) {
+                    continue;
+                }
+                if before.is_some_and(|label| label != data.label) {
+                    self.places.insert(data.label);
+                }
+                before = Some(data.label);
+            }
+        }
+    }
+
+    fn absorb(&mut self, other: Ride<'a>) {
+        self.executions += other.executions;
+        self.blocked += other.blocked;
+        self.limited |= other.limited;
+        self.race = self.race.take().or(other.race);
+        self.found.extend(other.found);
+        self.places.extend(other.places);
+        self.strong.extend(other.strong);
+        self.states.extend(other.states);
+    }
+}
+
+impl Visitor<Altered> for Ride<'_> {
+    fn execution(&mut self, program: &Altered, graph: &Graph) -> Flow {
+        let flow = self.look(program, graph);
+        if !self.limited {
+            self.executions += 1;
+            self.states.insert(LitmusCase::state_of_graph(program.program(), graph));
+        }
+        flow
+    }
+    fn stuck(&mut self, program: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
+        self.limited |= stuck == Stuck::Limit;
+        let flow = self.look(program, graph);
+        self.blocked += 1;
+        flow
+    }
+    fn failed(&mut self, program: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+        let flow = self.look(program, graph);
+        self.executions += 1;
+        flow
+    }
+    fn race(&mut self, _: &Altered, _: &Graph, _: Node, _: Node) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// Judges a test under a model.
+pub fn judge(task: Task<'_>) -> Result<Judged, ExploreError> {
+    let (mut ride, mut explorer) = ride(task, &[], false)?;
+    let found = !ride.found.is_empty() || ride.race.is_some();
+    let trace_safe = if found { Some(false) } else { (!ride.limited).then_some(true) };
+    let mut safety = Safety { trace_safe, ..Safety::default() };
+    safety.state_safe = match trace_safe {
+        Some(false) if ride.race.is_some() => Some(false),
+        Some(false) => state_safe(task, &ride)?,
+        other => other,
+    };
+    if task.orderings && ride.race.is_none() {
+        match trace_safe {
+            Some(false) => {
+                let fences = orderings(task, &ride.places)?;
+                let describe = |at: u32| explorer.program().describe(at);
+                safety.orderings = fences.into_iter().map(|(at, order)| advice(&describe(at), order)).collect();
+            }
+            Some(true) => safety.superfluous = superfluous(task, &explorer, &ride.strong)?,
+            None => {}
+        }
+    }
+    let mut leavings = Vec::new();
+    for (first, borderline) in std::mem::take(&mut ride.found) {
+        leavings.push(leaving(task, &mut explorer, first, borderline));
+    }
+    Ok(Judged {
+        safety,
+        executions: ride.executions,
+        blocked: ride.blocked,
+        complete: !ride.limited && ride.race.is_none(),
+        race: ride.race,
+        leavings,
+    })
+}
+
+fn options(task: Task<'_>) -> Options {
+    let max_events = usize::try_from(task.limits.max_steps).unwrap_or(usize::MAX);
+    let drains = task.model != Model::C11;
+    Options { max_events, races: Races::Ignore, drains, ..Options::new(Model::Sc) }
+}
+
+/// Rides on every SC execution of the test with these changes. One worker looks first; if many then do, and find
+/// something, one looks again, so that the result does not depend on their number.
+fn ride<'a>(task: Task<'a>, changes: &[Change], stop: bool) -> Result<(Ride<'a>, Explorer<Altered>), ExploreError> {
+    let counted = task.budget.executions() != u64::MAX;
+    let alone = task.jobs <= 1 || counted || stop;
+    let program = Altered::new(task.case.test.program(), changes);
+    let mut explorer = Explorer::new(program.clone(), options(task))?;
+    let short = if alone { task.budget } else { task.budget.at_most(SHORT_LOOK) };
+    let first = explorer.explore(|| Ride::new(task, short, stop))?;
+    let out_of_room = first.limited && first.executions + first.blocked >= SHORT_LOOK;
+    if alone || !out_of_room || task.budget.time_is_up() {
+        return Ok((first, explorer));
+    }
+    let parts = explore_parallel(&program, options(task), task.jobs, || Ride::new(task, task.budget, stop))?;
+    let mut all = Ride::new(task, task.budget, stop);
+    parts.into_iter().for_each(|part| all.absorb(part));
+    if !all.found.is_empty() {
+        let again = explorer.explore(|| Ride::new(task, task.budget, stop))?;
+        all.found = again.found;
+    }
+    Ok((all, explorer))
+}
+
+/// Are the final states those of SC?
+fn state_safe(task: Task<'_>, ride: &Ride<'_>) -> Result<Option<bool>, ExploreError> {
+    let watch = Watch {
+        model: task.model,
+        buffer: None,
+        limits: task.limits,
+        condition: false,
+        stop: Stop::AtRace,
+        progress: task.progress,
+    };
+    let weak = explore(task.case, watch, Method::of(task.model), task.budget, 1)?;
+    let states: BTreeSet<&State> = weak.states.keys().collect();
+    if states.iter().any(|state| !ride.states.contains(*state)) {
+        // One that SC does not have is enough, unless SC was not explored to the end.
+        return Ok((!ride.limited).then_some(false));
+    }
+    Ok((!ride.limited && !weak.limited).then_some(true))
+}
+
+/// Finds the first complete execution.
+struct Complete(Option<StrategySpec>);
+
+impl Complete {
+    fn take(&mut self, graph: &Graph) -> Flow {
+        self.0 = Some(steps(graph));
+        Flow::Break(())
+    }
+}
+
+impl Visitor<Altered> for Complete {
+    fn execution(&mut self, _: &Altered, graph: &Graph) -> Flow {
+        self.take(graph)
+    }
+    fn stuck(&mut self, _: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
+        if stuck == Stuck::Redundant { Flow::Continue(()) } else { self.take(graph) }
+    }
+    fn failed(&mut self, _: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+        self.take(graph)
+    }
+    fn race(&mut self, _: &Altered, graph: &Graph, _: Node, _: Node) -> Flow {
+        self.take(graph)
+    }
+}
+
+/// In the words of the test, with an execution that goes on from there.
+fn leaving(task: Task<'_>, explorer: &mut Explorer<Altered>, first: u64, found: Borderline) -> Leaving {
+    let Borderline { successor, event, overtaken, after } = found;
+    let program = explorer.program().program();
+    let labels: Vec<FindingLabel> =
+        [event, overtaken, after].map(|node| label_of_node(program, &successor, node)).to_vec();
+    let message = message(task, &successor, event, overtaken, &labels);
+    let mut complete = Complete(None);
+    let strategy = match explorer.extend(successor, task.model, &mut complete) {
+        Ok(()) => complete.0,
+        Err(_) => None,
+    };
+    Leaving { message, labels, first, strategy }
+}
+
+fn message(task: Task<'_>, graph: &Graph, event: Node, overtaken: Node, labels: &[FindingLabel]) -> String {
+    let at = |label: &Label| format!("{}:{}", label.line, label.column);
+    let [early, passed, after] = labels else { unreachable!("there are three") };
+    let at_location = graph.location(graph.node(event).place);
+    let value = |node: Node| task.case.value(at_location, graph.node(node).value);
+    let name = task.case.location(at_location);
+    let verb = if graph.node(event).flags.has(Flags::READ) { "reads" } else { "stores" };
+    let (what, later) = (format!("{verb} {name} = {}", value(event)), value(overtaken));
+    format!(
+        "under {} {} {what} at {} before {} = {later} ({} {}), which comes before {} under sc",
+        task.model,
+        early.label.function,
+        at(&early.label),
+        name,
+        passed.label.function,
+        at(&passed.label),
+        at(&after.label),
+    )
+}
+
+/// Is the test safe with these changes?
+fn is_safe(task: Task<'_>, changes: &[Change]) -> Result<bool, ExploreError> {
+    let (ride, _) = ride(task, changes, true)?;
+    Ok(ride.found.is_empty() && ride.race.is_none() && !ride.limited)
+}
+
+/// The fewest fences that make the test safe, then as weak as can be.
+fn orderings(task: Task<'_>, places: &BTreeSet<u32>) -> Result<Vec<(u32, FenceOrder)>, ExploreError> {
+    let mut asked: HashMap<Vec<u32>, bool> = HashMap::new();
+    let mut safe = |set: &[u32]| -> Result<bool, ExploreError> {
+        if let Some(known) = asked.get(set) {
+            return Ok(*known);
+        }
+        let changes: Vec<Change> = set.iter().map(|at| Change::Fence(*at, FenceOrder::SeqCst)).collect();
+        let answer = is_safe(task, &changes)?;
+        asked.insert(set.to_vec(), answer);
+        Ok(answer)
+    };
+    // As few as possible by leaving out one after the other: what is left cannot spare any.
+    let mut chosen: Vec<u32> = places.iter().copied().collect();
+    if !safe(&chosen)? {
+        return Ok(Vec::new());
+    }
+    for at in places {
+        let fewer: Vec<u32> = chosen.iter().copied().filter(|other| other != at).collect();
+        if safe(&fewer)? {
+            chosen = fewer;
+        }
+    }
+    // There may be a smaller set elsewhere.
+    let all: Vec<u32> = places.iter().copied().collect();
+    let mut tried = 0;
+    'sizes: for size in 1..chosen.len() {
+        let mut indices: Vec<usize> = (0..size).collect();
+        loop {
+            tried += 1;
+            if tried > MOST_SETS {
+                break 'sizes;
+            }
+            let set: Vec<u32> = indices.iter().map(|i| all[*i]).collect();
+            if safe(&set)? {
+                chosen = set;
+                break 'sizes;
+            }
+            if !next_combination(&mut indices, all.len()) {
+                break;
+            }
+        }
+    }
+    let mut fences: Vec<(u32, FenceOrder)> = chosen.into_iter().map(|at| (at, FenceOrder::SeqCst)).collect();
+    for i in 0..fences.len() {
+        for order in [FenceOrder::Acquire, FenceOrder::Release, FenceOrder::AcqRel] {
+            let mut weaker = fences.clone();
+            weaker[i].1 = order;
+            let changes: Vec<Change> = weaker.iter().map(|(at, order)| Change::Fence(*at, *order)).collect();
+            if is_safe(task, &changes)? {
+                fences = weaker;
+                break;
+            }
+        }
+    }
+    Ok(fences)
+}
+
+fn next_combination(indices: &mut [usize], of: usize) -> bool {
+    let size = indices.len();
+    let Some(i) = (0..size).rev().find(|i| indices[*i] < of - size + i) else { return false };
+    indices[i] += 1;
+    for j in i + 1..size {
+        indices[j] = indices[j - 1] + 1;
+    }
+    true
+}
+
+fn advice(label: &Label, order: FenceOrder) -> FenceAdvice {
+    let (kind, name) = match order {
+        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
+        FenceOrder::Release => (FenceKind::StoreStore, "release fence"),
+        FenceOrder::Acquire => (FenceKind::LoadLoad, "acquire fence"),
+        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
+    };
+    let advice = format!("{} {}:{}: {name} before this", label.function, label.line, label.column);
+    let (file, line) = (label.file.clone(), label.line);
+    FenceAdvice { advice, file, line, before: true, order: kind, pairs: Vec::new(), verified: true }
+}
+
+/// What could be weaker in a test that is safe, one thing at a time.
+fn superfluous(
+    task: Task<'_>,
+    explorer: &Explorer<Altered>,
+    strong: &BTreeSet<u32>,
+) -> Result<Vec<String>, ExploreError> {
+    let mut list = Vec::new();
+    for at in strong {
+        if is_safe(task, &[Change::Weaken(*at)])? {
+            let label = explorer.program().describe(*at);
+            list.push(format!("{} {}:{}", label.function, label.line, label.column));
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LITMUS_LIMITS;
+    use crate::target::parse_litmus;
+
+    fn corpus(family: &str) -> Vec<(LitmusCase, serde_json::Value)> {
+        let path = format!("{}/../../tests/oracle/{family}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("the corpus is part of the repository");
+        let case = |line: &str| {
+            let test: serde_json::Value = serde_json::from_str(line).expect("one test a line");
+            let source = test["source"].as_str().expect("a source");
+            let case = parse_litmus(test["name"].as_str().expect("a name"), source.as_bytes());
+            (case.unwrap_or_else(|error| panic!("{error}")), test["models"].clone())
+        };
+        text.lines().map(case).collect()
+    }
+
+    fn task<'a>(case: &'a LitmusCase, model: Model, orderings: bool, progress: &'a Progress) -> Task<'a> {
+        let budget = Budget::new(None, None);
+        Task { case, model, limits: LITMUS_LIMITS, budget, jobs: 1, orderings, progress }
+    }
+
+    /// State-safe exactly if herd7 has the same states under both models.
+    fn state_safe(family: &str, model: Model) -> usize {
+        let progress = Progress::default();
+        let mut count = 0;
+        for (case, models) in corpus(family) {
+            let (Some(sc), Some(weak)) = (models.get("sc"), models.get(model.name())) else { continue };
+            let judged = judge(task(&case, model, false, &progress)).expect("it can be explored");
+            let expected = sc["states"] == weak["states"];
+            assert_eq!(judged.safety.state_safe, Some(expected), "{}", case.test.name());
+            count += usize::from(expected);
+        }
+        count
+    }
+
+    #[test]
+    fn states_are_those_of_the_corpus() {
+        assert_eq!((state_safe("hw", Model::Tso), state_safe("generated", Model::Tso)), (411, 1325));
+    }
+
+    /// Every suggestion makes its test safe, and none of its fences can be spared.
+    #[test]
+    fn orderings_are_enough_and_none_too_many() {
+        let progress = Progress::default();
+        let mut fixed = 0;
+        for (case, _) in corpus("classic") {
+            for model in [Model::Tso, Model::Pso] {
+                let task = task(&case, model, false, &progress);
+                let (ride, _) = ride(task, &[], false).expect("it can be explored");
+                if ride.found.is_empty() {
+                    continue;
+                }
+                let fences = orderings(task, &ride.places).expect("it can be explored");
+                let with = |list: &[(u32, FenceOrder)]| {
+                    let changes: Vec<Change> = list.iter().map(|(at, order)| Change::Fence(*at, *order)).collect();
+                    is_safe(task, &changes).expect("it can be explored")
+                };
+                assert!(with(&fences), "{} {model}", case.test.name());
+                for i in 0..fences.len() {
+                    let mut fewer = fences.clone();
+                    fewer.remove(i);
+                    assert!(!with(&fewer), "{} {model}", case.test.name());
+                }
+                fixed += usize::from(!fences.is_empty());
+            }
+        }
+        // Full fences between all accesses make every execution of these models SC, so that each can be mended.
+        assert_eq!(fixed, (452 - 377) + (452 - 333));
+    }
+
+    /// The execution that is recorded is one of the model's, and not of SC's.
+    #[test]
+    fn what_is_recorded_leaves_sc() {
+        let progress = Progress::default();
+        let (mut replayed, mut all) = (0, 0);
+        for (case, _) in corpus("hw").into_iter().step_by(5) {
+            for model in [Model::Tso, Model::Pso, Model::C11] {
+                for leaving in judge(task(&case, model, false, &progress)).expect("it can be explored").leavings {
+                    all += 1;
+                    let strategy = leaving.strategy.expect("these models can be explored");
+                    let plan = fencepost_trace::Plan { model, buffer: None, strategy, limits: LITMUS_LIMITS };
+                    let trace = super::super::witness::Witness::new(&case, plan).expect("it can be replayed").trace;
+                    let is = |model| fencepost_safety::definition::is_member(&trace, model);
+                    assert!(is(model) && !is(Model::Sc), "{} {model}", case.test.name());
+                    replayed += 1;
+                }
+            }
+        }
+        assert!(all > 100 && replayed == all);
+    }
+}
