@@ -7,7 +7,7 @@ use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
 use fencepost_trace::{CampaignSpec, Method, Model};
 use std::collections::BTreeSet;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much is done at most.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct Effort {
     pub enumerations: u64,
     /// Are executions left out that differ only in the order of steps that commute?
     pub sleep_sets: bool,
-    /// How long an exploration may take.
+    /// How long a source may take.
     pub time: Duration,
 }
 
@@ -36,8 +36,11 @@ impl Default for Effort {
     }
 }
 
-/// How long one execution may take: a hundred thousand times as long as it does.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long one execution may take: a hundred thousand times as long as it does, on a machine that is busy with others.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long random executions may take: ten times as long as they do. Those of a loop without an end take far longer.
+const SAMPLING: Duration = Duration::from_secs(3);
 
 /// An execution of more steps is in a loop.
 const STEPS: u64 = 1_000;
@@ -92,20 +95,21 @@ fn line_of_end(text: &str) -> Option<String> {
 }
 
 impl Subject<'_> {
-    fn campaign(&self, executions: u64) -> Campaign {
+    fn campaign(&self, executions: u64, time: Duration) -> Campaign {
         let mut campaign = Campaign::new(&self.unit.executable, &self.unit.runtime, self.model, executions);
         campaign.arguments = vec![self.number.to_string()];
         campaign.request.keep_outputs = true;
         campaign.request.status_is_finding = false;
         campaign.request.max_steps = STEPS;
         campaign.timeout = TIMEOUT;
+        campaign.deadline = Some(Instant::now() + time);
         campaign.checked = false;
         campaign
     }
 
     /// What exploration says.
     pub fn check(&self, jobs: u32, effort: &Effort) -> io::Result<Said> {
-        let mut campaign = self.campaign(u64::MAX);
+        let mut campaign = self.campaign(u64::MAX, effort.time);
         let deadline = Some(monotonic_after(effort.time));
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
@@ -124,7 +128,7 @@ impl Subject<'_> {
 
     /// What every choice of the machine gives.
     pub fn enumerate(&self, effort: &Effort) -> io::Result<Said> {
-        let mut campaign = self.campaign(effort.enumerations);
+        let mut campaign = self.campaign(effort.enumerations, effort.time);
         campaign.request.restart = Restart::InPlace;
         let rounds = self.unit.rounds;
         campaign.request.campaign = CampaignSpec::Enumerate { sleep_sets: effort.sleep_sets, rounds };
@@ -139,7 +143,7 @@ impl Subject<'_> {
 
     /// What random executions show.
     pub fn test(&self, first: u64, count: u64, restart: Restart) -> io::Result<Said> {
-        let mut campaign = self.campaign(count);
+        let mut campaign = self.campaign(count, SAMPLING);
         campaign.request.first = first;
         campaign.request.restart = restart;
         let results = run_campaign(&campaign)?;

@@ -37,8 +37,11 @@ impl Unit {
 
 /// Tells the compilers what the programs need. Before there are other threads.
 pub fn prepare_environment() {
-    let mut flags = std::env::var_os("CXXFLAGS").unwrap_or_default();
-    flags.push(" -std=c++20");
-    // SAFETY: nobody else reads or writes the environment now, as the caller promises.
-    unsafe { std::env::set_var("CXXFLAGS", flags) };
+    // Nobody reads the names of anything here.
+    for (name, more) in [("CFLAGS", " -g0"), ("CXXFLAGS", " -g0 -std=c++20")] {
+        let mut flags = std::env::var_os(name).unwrap_or_default();
+        flags.push(more);
+        // SAFETY: nobody else reads or writes the environment now, as the caller promises.
+        unsafe { std::env::set_var(name, flags) };
+    }
 }

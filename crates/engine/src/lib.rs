@@ -32,6 +32,8 @@ pub use lowering::{Lowering, Stage};
 pub use monitor::{Monitor, Performed};
 pub use races::{Race, RaceDetector};
 pub use run::run;
-pub use strategy::{Actor, Follow, OnSchedule, Orion, Pending, Planned, Random, Relaxer, Sampler, Strategy, What};
+pub use strategy::{
+    Actor, Drains, Follow, OnSchedule, Orion, Pending, Planned, Random, Relaxer, Sampler, Strategy, What,
+};
 pub use threads::Threads;
 pub use waitset::WaitSets;

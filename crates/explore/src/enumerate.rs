@@ -1,21 +1,24 @@
 //! Every choice of a machine, one execution after the other.
 //!
 //! This is how the machines are checked against the axioms, and how models without axioms are explored. It walks the
-//! tree of choices depth first, running the program anew for each leaf. Two reductions keep the tree small, neither of
+//! tree of choices depth first, running the program anew for each leaf. Three reductions keep the tree small, none of
 //! which loses a final state:
 //!
-//! - A step that no other thread can notice (a store into its own buffer) is taken at once, for it commutes with
-//!   everything.
+//! - A step that no other thread can notice, whatever they do, is taken at once, for it commutes with everything: a
+//!   store into its own buffer, a full fence of hardware when its thread's buffer is empty, the look at a flag that is
+//!   set once and has been set (a thread's start, or the end of one that is joined).
+//! - A step of hardware that would first make buffered stores of its own thread visible is put off until the buffer has
+//!   done so by steps of its own: that is the same execution, told in smaller steps.
 //! - Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996): after all
 //!   executions that go on with one actor have been tried, it need not be tried again next to another actor until
 //!   something happens that it does not commute with.
 
 use crate::execute::{Executed, executed};
 use crate::graph::Flow;
-use fencepost_engine::{Actor, Execution, Pending, Strategy, Threads, What, run};
+use fencepost_engine::{Actor, Drains, Execution, Pending, Strategy, Threads, What, run};
 use fencepost_memory::{Machine, MachineOptions, Source, with_machine};
 use fencepost_trace::{
-    Access, FenceOrder, Limits, LoadOrder, Location, Model, Outcome, RmwOrder, StoreOrder, ThreadId,
+    Access, FenceOrder, Guard, Hidden, Limits, LoadOrder, Location, Model, Outcome, RmwOrder, StoreOrder, ThreadId,
 };
 
 /// How far an enumeration went.
@@ -92,8 +95,8 @@ impl Touch {
         !(self.everything || other.everything || self.global && other.global || conflict)
     }
 
-    fn of(model: Model, what: &What) -> Touch {
-        let access = match what {
+    fn of(model: Model, pending: &Pending) -> Touch {
+        let access = match &pending.what {
             What::Yield => return Touch::NOTHING,
             What::Quit => return Touch { everything: true, ..Touch::NOTHING },
             What::Commit(at) => return Touch { at: Some(*at), writes: true, ..Touch::NOTHING },
@@ -105,17 +108,37 @@ impl Touch {
             Model::Sc => plain,
             // seq_cst operations happen in one order.
             Model::C11 => Touch { global: is_seq_cst(access), ..plain },
-            Model::Tso | Model::Pso | Model::Pslo => {
-                // What drains a buffer makes several stores visible at once; an acquire under pslo looks at all
-                // locations.
-                let simple = match *access {
-                    Access::Load { order, .. } => model != Model::Pslo || !order.acquires(),
-                    _ => false,
-                };
+            // What drains a buffer makes several stores visible at once. Where nothing is left to drain, it is an
+            // access of memory like any other.
+            Model::Tso | Model::Pso => Touch { everything: pending.drains != Drains::Nothing, ..plain },
+            Model::Pslo => {
+                // An acquire looks at all locations.
+                let simple = matches!(*access, Access::Load { order, .. } if !order.acquires());
                 Touch { everything: !simple, ..plain }
             }
         }
     }
+}
+
+/// Does this step commute with whatever others do, now and later?
+fn is_own_affair(model: Model, pending: &Pending) -> bool {
+    let What::Access(access) = pending.what else { return false };
+    let is_empty_fence = || {
+        let hardware = matches!(model, Model::Tso | Model::Pso);
+        hardware && matches!(access, Access::Fence { .. }) && pending.drains == Drains::Nothing
+    };
+    // Nobody clears these flags. (Under pslo an acquiring load looks at all locations.)
+    let is_set_for_good = || {
+        let hidden = access.location().and_then(Location::as_hidden);
+        let flag = matches!(hidden, Some((Hidden::ThreadStart | Hidden::ThreadEnd, _)));
+        flag && model != Model::Pslo && matches!(access, Access::Load { .. }) && access.guard() != Guard::Any
+    };
+    pending.local || is_empty_fence() || is_set_for_good()
+}
+
+/// Is this step put off until its thread's buffer has made visible what has to be before it?
+fn is_put_off(model: Model, pending: &Pending) -> bool {
+    matches!(model, Model::Tso | Model::Pso) && pending.drains == Drains::Stores
 }
 
 fn is_seq_cst(access: &Access) -> bool {
@@ -303,17 +326,23 @@ impl Tree {
 }
 
 impl Strategy for Tree {
+    fn looks_at_drains(&self) -> bool {
+        self.sleep_sets
+    }
+
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         if self.sleep_sets
-            && let Some(own_affair) = actors.iter().position(|actor| pending(actor).local)
+            && let Some(own_affair) = actors.iter().position(|actor| is_own_affair(self.model, &pending(actor)))
         {
             self.takes(&actors[own_affair], &pending(&actors[own_affair]));
             return Some(own_affair);
         }
         if self.depth == self.path.len() {
-            let touch = |actor: &Actor| (*actor, Touch::of(self.model, &pending(actor).what));
+            let touch = |actor: &Actor| (*actor, Touch::of(self.model, &pending(actor)));
             let awake = |actor: &&Actor| !self.sleeping.iter().any(|(sleeper, _)| sleeper == *actor);
-            let moving: Vec<&Actor> = actors.iter().filter(|actor| !self.waits(actor, pending)).collect();
+            let put_off = |actor: &Actor| self.sleep_sets && is_put_off(self.model, &pending(actor));
+            let moving: Vec<&Actor> =
+                actors.iter().filter(|actor| !self.waits(actor, pending) && !put_off(actor)).collect();
             if moving.is_empty() {
                 let threads: Vec<ThreadId> = actors.iter().filter_map(thread_of).collect();
                 if threads.iter().all(|thread| !self.rounds[thread.index()].stale) {

@@ -590,6 +590,14 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 results.failure = Some(format!("the runtime gave up: {why}"));
                 break;
             }
+            _ if killed => {
+                results.failure = Some(format!(
+                    "{} has not reached the runtime after {} seconds: is it built with -fsanitize=thread?",
+                    campaign.program.display(),
+                    BEGINNING.max(campaign.timeout * 2).as_secs()
+                ));
+                break;
+            }
             _ => {
                 results.failure = Some(format!(
                     "{} ended before the runtime was reached ({status}): is it built with -fsanitize=thread?",
@@ -685,13 +693,15 @@ impl Alarm {
     }
 }
 
+/// So long a program may take to begin: the system may be busy, and what comes before `main` is not an execution.
+const BEGINNING: Duration = Duration::from_secs(60);
+
 /// Waits for the worker, and interrupts executions that take too long.
 fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
-    let timeout = campaign.timeout;
     let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
-    let (mut interrupted, mut killed) = (false, false);
+    let (mut begun, mut interrupted, mut killed) = (false, false, false);
     let mut last = campaign.last_moment();
     let mut stopping = false;
     let alarm = Alarm::new(worker);
@@ -717,12 +727,18 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
         }
         alarm.wait(left.map_or(GLANCE, |left| GLANCE.min(left)));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
+        let has_begun = mailbox.header().state.load(Ordering::Relaxed) == state::RUNNING;
+        let timeout = campaign.timeout;
+        let longest = if has_begun { timeout * 2 } else { BEGINNING.max(timeout * 2) };
+        if has_begun != begun {
+            (begun, since) = (has_begun, Instant::now());
+        }
         if now != pulse {
             (pulse, since, interrupted) = (now, Instant::now(), false);
-        } else if since.elapsed() > timeout * 2 {
+        } else if since.elapsed() > longest {
             killed = true;
             worker.kill()?;
-        } else if since.elapsed() > timeout && !interrupted {
+        } else if has_begun && since.elapsed() > timeout && !interrupted {
             interrupted = true;
             // SAFETY: sends a signal to a child that has not been waited for.
             unsafe { libc::kill(worker.id() as libc::pid_t, libc::SIGXCPU) };

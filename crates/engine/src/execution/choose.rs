@@ -4,7 +4,7 @@ use super::Execution;
 use super::record::{MOST_CHOICES, MOST_ORIGINS};
 use crate::lowering::Stage;
 use crate::monitor::Monitor;
-use crate::strategy::{Actor, Pending, Strategy, What};
+use crate::strategy::{Actor, Drains, Pending, Strategy, What};
 use fencepost_memory::{Machine, Read, Source, Step};
 use fencepost_trace::{Access, EventId, LoadOrder, Location, ThreadId, Value};
 
@@ -13,6 +13,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
     pub(super) fn choose_actor(&mut self, strategy: &mut impl Strategy, may_pass: bool) -> Option<usize> {
         let (threads, machine, records, first) =
             (&self.threads, &self.machine, &self.records, self.forgotten as usize + 1);
+        let looks = strategy.looks_at_drains();
         let pending = |actor: &Actor| match actor {
             Actor::Thread(thread) => {
                 let run = &threads[thread.index()];
@@ -22,12 +23,13 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                     _ => What::Yield,
                 };
                 let local = local_step(&what).is_some_and(|step| machine.is_local(&step));
-                Pending { what, label: run.label, local }
+                let drains = if looks { drains(machine, *thread, &what) } else { Drains::Perhaps };
+                Pending { what, label: run.label, local, drains }
             }
             Actor::Buffer(commit) => {
                 let store = &records[commit.store.index() - first];
                 let at = store.kind.location().expect("a store has a location");
-                Pending { what: What::Commit(at), label: store.label, local: false }
+                Pending { what: What::Commit(at), label: store.label, local: false, drains: Drains::Nothing }
             }
         };
         let ways = self.actors.len() + usize::from(may_pass);
@@ -145,6 +147,33 @@ fn newest<M: Machine>(machine: &mut M, access: &Access, sources: &[Source]) -> u
     access.location().into_iter().for_each(|at| machine.final_sources(at, &mut last));
     let lasting = |source: &Source| last.iter().any(|last| last.event == source.event);
     sources.iter().rposition(lasting).unwrap_or(sources.len() - 1)
+}
+
+/// Does the machine make stores of `thread` visible before this, in each of the ways in which it may come out?
+fn drains<M: Machine>(machine: &M, thread: ThreadId, what: &What) -> Drains {
+    let What::Access(access) = *what else { return Drains::Nothing };
+    let mut commits = Vec::new();
+    let mut requires = |step: Step| {
+        commits.clear();
+        machine.required(thread, &step, &mut commits);
+        !commits.is_empty()
+    };
+    let written = Value::ZERO;
+    let (one, other) = match access {
+        Access::Fence { order } => (requires(Step::Fence { order }), None),
+        Access::Store { at, order, value } => (requires(Step::Store { at, order, value }), None),
+        Access::Load { at, order, .. } => (requires(Step::Load { at, order, failed_rmw: false }), None),
+        Access::Rmw { at, order, .. } => (requires(Step::Rmw { at, order, written }), None),
+        Access::CompareExchange { at, success, failure, .. } => {
+            let fails = requires(Step::Load { at, order: failure, failed_rmw: true });
+            (requires(Step::Rmw { at, order: success, written }), Some(fails))
+        }
+    };
+    match (one, other.unwrap_or(one)) {
+        (true, true) => Drains::Stores,
+        (false, false) => Drains::Nothing,
+        _ => Drains::Perhaps,
+    }
 }
 
 /// Stores and fences as the machine will see them; reads are never local.

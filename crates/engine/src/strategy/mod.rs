@@ -41,6 +41,20 @@ pub struct Pending {
     pub label: u32,
     /// Can no other thread tell when it happens?
     pub local: bool,
+    /// Are stores of its thread made visible before it? [`Drains::Perhaps`] if the strategy does not
+    /// [look at this](Strategy::looks_at_drains).
+    pub drains: Drains,
+}
+
+/// Does a step first make stores visible that wait in the buffer of its thread?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drains {
+    /// No.
+    Nothing,
+    /// That depends on what it finds, or nobody has looked.
+    Perhaps,
+    /// Yes, whatever it finds.
+    Stores,
 }
 
 /// What an actor would do next.
@@ -64,6 +78,12 @@ pub trait Strategy {
     /// Which actor goes next; `pending` tells what each of them would do. It is asked even if there is only one.
     /// `None` abandons the execution.
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize>;
+
+    /// Does it want to know whether a step drains its thread's buffer? To find out takes time.
+    #[inline]
+    fn looks_at_drains(&self) -> bool {
+        false
+    }
 
     /// The same where time may pass instead, so that a thread that waits for a time goes on although others could:
     /// the number of actors says that it does. Most strategies let time pass only when nobody else can go on.

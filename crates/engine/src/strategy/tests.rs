@@ -91,7 +91,7 @@ fn where_a_schedule_cannot_be_followed_nothing_is_reordered() {
     let mut strategy = OnSchedule::new(Schedule::default(), 1);
     assert!(strategy.is_done(), "one without steps is at its end");
     let actors = [Actor::Thread(ThreadId(0)), Actor::Buffer(Commit { thread: ThreadId(0), store: EventId(1) })];
-    let pending = |_: &Actor| Pending { what: What::Yield, label: 0, local: false };
+    let pending = |_: &Actor| Pending { what: What::Yield, label: 0, local: false, drains: Drains::Perhaps };
     assert_eq!(strategy.actor(&actors, &pending), Some(1), "what is stored is visible at once");
 }
 
