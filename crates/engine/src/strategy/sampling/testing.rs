@@ -61,7 +61,7 @@ impl Scene {
         let actors: Vec<Actor> = self.0.iter().map(|(actor, _)| *actor).collect();
         let pending = |actor: &Actor| {
             let (_, what) = self.0.iter().find(|(known, _)| known == actor).expect("it is there");
-            Pending { what: *what, label: 0, local: false }
+            Pending { what: *what, label: 0, local: false, drains: Drains::Perhaps }
         };
         let picked = scheduler.pick(draw, &actors, &pending);
         match self.0[picked] {
