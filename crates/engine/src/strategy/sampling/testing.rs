@@ -3,7 +3,7 @@
 use super::read_bias::ReadBias;
 use super::{Draw, Scheduling};
 use crate::strategy::waiting::WaitingLoops;
-use crate::strategy::{Actor, Pending, Random, What};
+use crate::strategy::{Actor, Drains, Pending, Random, What};
 use fencepost_memory::Commit;
 use fencepost_trace::{
     Access, EventId, Guard, LoadOrder, Location, Model, Sampling, Scheduler, Size, StoreOrder, ThreadId,
