@@ -3,10 +3,12 @@
 //! - [`execute`]: one execution from a plan;
 //! - [`explore`]: whatever finds its executions one by one, each from the last ([`Explorer`]);
 //! - [`enumerate`]: every choice of a model's machine;
-//! - [`graph`]: every execution graph that a model's axioms permit, each exactly once.
+//! - [`graph`]: every execution graph that a model's axioms permit, each exactly once;
+//! - [`causal`]: one execution for each set of values that threads can read.
 
 #![forbid(unsafe_code)]
 
+pub mod causal;
 pub mod enumerate;
 mod execute;
 mod explorer;

@@ -486,6 +486,22 @@ impl Graph {
         self.update_clocks(read);
     }
 
+    /// Lets a read read another write that makes no difference to its thread. (Clocks keep what the first one gave:
+    /// for SC, TSO and PSO.)
+    pub fn swap_source(&mut self, read: Node, source: Node) {
+        let value = self.written(self.node(read).place, source);
+        let data = &mut self.nodes[read.index()];
+        data.source = source;
+        data.value = value;
+    }
+
+    /// Puts the writes of a place into this coherence order, the initial write first.
+    pub fn reorder(&mut self, place: Place, order: &[Node]) {
+        debug_assert_eq!(order.len(), self.writes(place).len());
+        self.places[place.index()].writes.copy_from_slice(order);
+        self.renumber(place.index(), 0);
+    }
+
     /// Turns a read, which is the last event of its thread, into a *wait*: an event that accesses nothing and orders
     /// nothing, which says that its thread has come to its guarded access here and will not read anything up to
     /// `until`. The access itself comes later.

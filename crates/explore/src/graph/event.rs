@@ -6,13 +6,13 @@ use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{Access, FenceOrder, Hidden, LoadOrder, Location, Reply, RmwOrder, StoreOrder, Value};
 
 /// What a read does to its thread: [`Effect`], with partial stores to a cell as RMWs.
-pub(super) enum ReadEffect {
+pub(crate) enum ReadEffect {
     Load { order: LoadOrder, failed_rmw: bool, reply: Reply },
     Rmw { order: StoreOrder, written: Value, reply: Reply, weaves: bool },
     Blocked,
 }
 
-pub(super) fn read_effect(
+pub(crate) fn read_effect(
     cell: Location,
     access: &Access,
     whole: Value,
@@ -33,14 +33,19 @@ pub(super) fn read_effect(
 }
 
 /// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value.
-pub(super) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
+pub(crate) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
     let data = graph.node(read);
-    let (place, access) = (data.place, data.access);
-    let value = graph.written(place, source);
-    let flags = match read_effect(graph.location(place), &access, value, variant, sets) {
+    let value = graph.written(data.place, source);
+    let flags = read_flags(graph.location(data.place), &data.access, value, variant, sets);
+    graph.set_source(read, source, value, variant, flags);
+}
+
+/// What a read of this value is.
+pub(crate) fn read_flags(cell: Location, access: &Access, value: Value, variant: u32, sets: &mut WaitSets) -> Flags {
+    match read_effect(cell, access, value, variant, sets) {
         ReadEffect::Load { order, failed_rmw, .. } => load_flags(order).with(Flags::when(failed_rmw, Flags::FAILED)),
         ReadEffect::Rmw { weaves, .. } => {
-            let order = match access {
+            let order = match *access {
                 Access::Rmw { order, .. } => order.load(),
                 Access::CompareExchange { success, .. } => success.load(),
                 Access::Store { order: StoreOrder::Plain, .. } => LoadOrder::Plain,
@@ -49,11 +54,10 @@ pub(super) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u
             load_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES))
         }
         ReadEffect::Blocked => Flags::READ.with(Flags::BLOCKED),
-    };
-    graph.set_source(read, source, value, variant, flags);
+    }
 }
 
-pub(super) fn store_flags(order: StoreOrder) -> Flags {
+pub(crate) fn store_flags(order: StoreOrder) -> Flags {
     Flags::WRITE
         .with(Flags::when(order.releases(), Flags::RELEASE))
         .with(Flags::when(order == StoreOrder::SeqCst, Flags::SC))
@@ -75,21 +79,21 @@ fn fence_flags(order: FenceOrder) -> Flags {
 }
 
 /// Half of a store to part of a cell?
-pub(super) fn is_weaving(flags: Flags) -> bool {
+pub(crate) fn is_weaving(flags: Flags) -> bool {
     flags.has(Flags::WEAVES)
 }
 
 /// Reads that are not choices: a thread's start and a join, whose source is fixed.
-pub(super) fn is_forced(at: Location) -> bool {
+pub(crate) fn is_forced(at: Location) -> bool {
     matches!(at.as_hidden(), Some((Hidden::ThreadStart | Hidden::ThreadEnd, _)))
 }
 
-pub(super) fn is_join(at: Location) -> bool {
+pub(crate) fn is_join(at: Location) -> bool {
     matches!(at.as_hidden(), Some((Hidden::ThreadEnd, _)))
 }
 
 /// What a store or fence is.
-pub(super) fn write_flags(access: &Access) -> Flags {
+pub(crate) fn write_flags(access: &Access) -> Flags {
     match *access {
         Access::Fence { order } => fence_flags(order),
         Access::Store { order, .. } => store_flags(order),

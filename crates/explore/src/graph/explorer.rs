@@ -47,7 +47,7 @@ impl Options {
     }
 
     /// In how many ways can `access` go on after reading `value`?
-    pub(super) fn ways(&self, access: &Access, value: Value, sets: &WaitSets) -> u32 {
+    pub(crate) fn ways(&self, access: &Access, value: Value, sets: &WaitSets) -> u32 {
         let strong = matches!(access, Access::CompareExchange { .. }) && !self.spurious_failures;
         if strong { 1 } else { variants(access, value, sets) }
     }
@@ -62,7 +62,7 @@ pub(super) struct Context {
 
 /// Why an exploration cannot go on as it is.
 #[derive(Debug)]
-pub(super) enum Restart {
+pub(crate) enum Restart {
     /// Accesses overlap: start over with these cells.
     Merged(Cells),
     Error(ExploreError),

@@ -73,23 +73,24 @@
 //! exploration, and no graph met twice (`crates/difftest`, `tests/blocking.rs`).
 
 mod borderline;
-mod cells;
+pub(crate) mod cells;
 mod error;
-mod event;
+pub(crate) mod event;
 mod explorer;
 mod extend;
 mod maximal;
 mod parallel;
 mod replay;
-mod rounds;
+pub(crate) mod rounds;
 mod stepwise;
 mod task;
 mod trace;
 mod visitor;
-mod walk;
+pub(crate) mod walk;
 
 pub use borderline::{Borderline, Judge, Unjudged};
 pub use error::ExploreError;
+pub(crate) use explorer::Restart;
 pub use explorer::{Explorer, Options, Races};
 pub use parallel::explore_parallel;
 pub use replay::replay_steps;

@@ -26,10 +26,10 @@ use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::ThreadId;
 
 /// A round with more writes than this is not looked at: loops that wait are short.
-pub(super) const MOST_WRITES: usize = 8;
+pub(crate) const MOST_WRITES: usize = 8;
 
 /// Has what `thread` did from its event number `round` on no effect?
-pub(super) fn is_without_effect(graph: &Graph, thread: ThreadId, round: usize) -> bool {
+pub(crate) fn is_without_effect(graph: &Graph, thread: ThreadId, round: usize) -> bool {
     let events = &graph.thread(thread)[round..];
     let writes = || events.iter().copied().filter(|node| graph.node(*node).flags.has(Flags::WRITE));
     writes().all(|write| {
@@ -57,7 +57,7 @@ fn is_read_by_others(graph: &Graph, thread: ThreadId, write: Node) -> bool {
 
 /// Would the thread, going around once more, read the same again? It would read what is last now, and what
 /// `is_in_a_round` of a thread that waits like this one, this one among them, leaves everything as it was.
-pub(super) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_round: impl Fn(Node) -> bool) -> bool {
+pub(crate) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_round: impl Fn(Node) -> bool) -> bool {
     let reads = graph.thread(thread)[round..].iter().filter(|node| graph.node(**node).flags.has(Flags::READ));
     reads.into_iter().all(|read| {
         // What failed for no reason does not do so forever.

@@ -1,16 +1,16 @@
 //! The program along a graph: its threads, resumed step by step with what the graph says they read.
 
 use super::error::ExploreError;
-use super::event::{ReadEffect, read_effect, store_flags};
+use super::event::{ReadEffect, is_forced, read_effect, store_flags};
 use super::rounds;
 use super::visitor::{End, Stuck};
 use fencepost_engine::{Lowering, Stage, Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
-use fencepost_trace::{Access, Failure, Op, Reply, StoreOrder, ThreadId, Value};
+use fencepost_trace::{Access, Failure, Location, Op, Reply, StoreOrder, ThreadId, Value};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(crate) enum State {
     /// Not created (yet).
     Absent,
     Ready,
@@ -28,62 +28,122 @@ pub(super) enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ThreadRun {
+pub(crate) struct ThreadRun {
     lowering: Lowering,
-    pub(super) state: State,
+    pub(crate) state: State,
     /// How many threads it has created.
     spawned: u32,
     /// How many of its events have been performed.
-    pub(super) performed: u32,
+    pub(crate) performed: u32,
     /// The writing half of an RMW whose reading half is done.
-    pub(super) half: Option<Half>,
+    pub(crate) half: Option<Half>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Half {
+pub(crate) struct Half {
     order: StoreOrder,
-    pub(super) written: Value,
+    pub(crate) written: Value,
     reply: Reply,
-    pub(super) access: Access,
+    pub(crate) access: Access,
     weaves: bool,
 }
 
+impl ThreadRun {
+    /// The operation on its way.
+    pub(crate) fn lowering(&self) -> &Lowering {
+        &self.lowering
+    }
+}
+
 impl Half {
-    pub(super) fn flags(&self) -> Flags {
+    pub(crate) fn flags(&self) -> Flags {
         store_flags(self.order).with(Flags::EXCLUSIVE).with(Flags::when(self.weaves, Flags::WEAVES))
     }
 }
 
-pub(super) enum Settled {
+pub(crate) enum Settled {
     Access(Access),
     Exit,
     End(Option<Failure>),
     Endless,
 }
 
+/// What happens before what by the creation and the end of threads.
+#[derive(Default)]
+struct Creation {
+    clocks: Vec<Vec<u32>>,
+    /// What creating or ending a thread hands over, by the location that stands for it.
+    given: FxHashMap<Location, Vec<u32>>,
+}
+
+impl Creation {
+    fn clear(&mut self) {
+        self.clocks.iter_mut().for_each(Vec::clear);
+        self.given.clear();
+    }
+
+    fn of(&self, thread: ThreadId) -> &[u32] {
+        self.clocks.get(thread.index()).map_or(&[], Vec::as_slice)
+    }
+
+    fn clock(&mut self, thread: ThreadId) -> &mut Vec<u32> {
+        let t = thread.index();
+        if self.clocks.len() <= t {
+            self.clocks.resize(t + 1, Vec::new());
+        }
+        &mut self.clocks[t]
+    }
+
+    fn performs(&mut self, thread: ThreadId) {
+        let clock = self.clock(thread);
+        if clock.len() <= thread.index() {
+            clock.resize(thread.index() + 1, 0);
+        }
+        clock[thread.index()] += 1;
+    }
+
+    fn gives(&mut self, thread: ThreadId, at: Option<Location>) {
+        if let Some(at) = at.filter(|at| is_forced(*at)) {
+            let clock = self.clock(thread).clone();
+            self.given.insert(at, clock);
+        }
+    }
+
+    fn takes(&mut self, thread: ThreadId, at: Option<Location>) {
+        let Some(given) = at.filter(|at| is_forced(*at)).and_then(|at| self.given.get(&at).cloned()) else { return };
+        let clock = self.clock(thread);
+        if clock.len() < given.len() {
+            clock.resize(given.len(), 0);
+        }
+        clock.iter_mut().zip(&given).for_each(|(own, other)| *own = (*own).max(*other));
+    }
+}
+
 /// How a run of the program ends, when nobody can go on.
-pub(super) enum Ending {
+pub(crate) enum Ending {
     Complete,
     Stuck(Stuck),
 }
 
 /// A program and where its threads stand.
-pub(super) struct Walk<T> {
-    pub(super) program: T,
-    pub(super) sets: WaitSets,
-    pub(super) threads: Vec<ThreadRun>,
+pub(crate) struct Walk<T> {
+    pub(crate) program: T,
+    pub(crate) sets: WaitSets,
+    pub(crate) threads: Vec<ThreadRun>,
     /// The names of created threads, by creator and how many it had created before: the same in every execution.
     names: FxHashMap<(ThreadId, u32), ThreadId>,
     initial_threads: u32,
     hardware: bool,
     /// How often a thread may yield before it must do something.
     patience: usize,
+    /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
+    creation: Option<Creation>,
     /// The threads that have ended the process. Each of them may be the one that does.
-    pub(super) ends: Vec<End>,
+    pub(crate) ends: Vec<End>,
 }
 
 impl<T: Threads> Walk<T> {
-    pub(super) fn new(program: T, hardware: bool, patience: usize) -> Walk<T> {
+    pub(crate) fn new(program: T, hardware: bool, patience: usize) -> Walk<T> {
         Walk {
             program,
             sets: WaitSets::default(),
@@ -92,15 +152,23 @@ impl<T: Threads> Walk<T> {
             initial_threads: 0,
             hardware,
             patience,
+            creation: None,
             ends: Vec::new(),
         }
     }
 
+    /// The same; the program is told of no order but that of creating and joining threads, which does not depend on
+    /// what is read from where.
+    pub(crate) fn told_of_creation_only(self) -> Walk<T> {
+        Walk { creation: Some(Creation::default()), ..self }
+    }
+
     /// Puts the program back to its beginning.
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.initial_threads = self.program.start();
         self.threads.clear();
         self.ends.clear();
+        self.creation.iter_mut().for_each(Creation::clear);
         for t in 0..self.initial_threads {
             self.add_thread(ThreadId(t), false, State::Ready);
         }
@@ -112,13 +180,16 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Runs `thread` to its next access.
-    pub(super) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
+    pub(crate) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
             match self.threads[thread.index()].lowering.stage() {
                 Stage::Access(access) => return Settled::Access(access),
                 Stage::Done(reply) => {
-                    if self.program.wants_clocks() {
+                    if !self.program.wants_clocks() {
+                    } else if let Some(clocks) = &self.creation {
+                        self.program.set_clock(thread, clocks.of(thread));
+                    } else {
                         let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
                         let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
                         self.program.set_clock(thread, clock);
@@ -141,7 +212,7 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Lets a thread take a step that is in the graph already.
-    pub(super) fn replay(&mut self, graph: &Graph, node: Node) -> Result<(), ExploreError> {
+    pub(crate) fn replay(&mut self, graph: &Graph, node: Node) -> Result<(), ExploreError> {
         let data = graph.node(node);
         let thread = data.thread;
         let t = thread.index();
@@ -167,8 +238,12 @@ impl<T: Threads> Walk<T> {
     }
 
     /// The effect of a read on its thread.
-    pub(super) fn apply_read(&mut self, graph: &Graph, node: Node) {
+    pub(crate) fn apply_read(&mut self, graph: &Graph, node: Node) {
         let data = graph.node(node);
+        if let Some(creation) = &mut self.creation {
+            creation.performs(data.thread);
+            creation.takes(data.thread, data.access.location());
+        }
         let run = &mut self.threads[data.thread.index()];
         run.performed += 1;
         match read_effect(graph.location(data.place), &data.access, data.value, data.variant, &mut self.sets) {
@@ -181,9 +256,15 @@ impl<T: Threads> Walk<T> {
     }
 
     /// A store or fence has been performed.
-    pub(super) fn finish_write(&mut self, graph: &Graph, thread: ThreadId) {
+    pub(crate) fn finish_write(&mut self, graph: &Graph, thread: ThreadId) {
         let run = &mut self.threads[thread.index()];
         run.performed += 1;
+        if let Some(creation) = &mut self.creation {
+            creation.performs(thread);
+            if let Stage::Access(access) = run.lowering.stage() {
+                creation.gives(thread, access.location());
+            }
+        }
         run.lowering.performed(Reply::NONE);
         if *run.lowering.op() == Op::Spawn {
             run.spawned += 1;
@@ -199,7 +280,7 @@ impl<T: Threads> Walk<T> {
 
     /// If the thread stands where it stood before, with the same local state and without having had an effect since:
     /// it waits.
-    pub(super) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<State> {
+    pub(crate) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<State> {
         let label = self.program.label(thread);
         let events = graph.thread(thread);
         let mut digest = None;
@@ -233,7 +314,7 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Does a thread that was found to wait still do so, now that the graph has grown?
-    pub(super) fn still_spins(&self, graph: &Graph, thread: ThreadId) -> bool {
+    pub(crate) fn still_spins(&self, graph: &Graph, thread: ThreadId) -> bool {
         match self.threads[thread.index()].state {
             State::Spinning { round, writes: true } => rounds::is_without_effect(graph, thread, round as usize),
             State::Spinning { .. } => true,
@@ -247,14 +328,14 @@ impl<T: Threads> Walk<T> {
         Some(self.program.digest(thread)? ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    pub(super) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
+    pub(crate) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
         let label = self.program.label(thread);
         let digest = if flags.has(Flags::READ) { self.local_state(thread).unwrap_or(0) } else { 0 };
         NewNode { thread, flags, place, label, digest, access }
     }
 
     /// Nobody can go on.
-    pub(super) fn end(&self, graph: &Graph) -> Ending {
+    pub(crate) fn end(&self, graph: &Graph) -> Ending {
         let waits = |run: &ThreadRun| !matches!(run.state, State::Done | State::Absent | State::Ended);
         let mut stuck = Vec::new();
         let mut spins = false;
@@ -290,13 +371,14 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Thread `thread` ends the process here.
-    pub(super) fn end_by(&mut self, thread: ThreadId, failure: Option<Failure>) {
+    pub(crate) fn end_by(&mut self, thread: ThreadId, failure: Option<Failure>) {
         self.threads[thread.index()].state = State::Ended;
         self.ends.push(End { thread, failure });
     }
 
     /// Says that the half-done RMW of `thread` is done.
-    pub(super) fn finish_half(&mut self, thread: ThreadId, half: &Half) {
+    pub(crate) fn finish_half(&mut self, thread: ThreadId, half: &Half) {
+        self.creation.iter_mut().for_each(|creation| creation.performs(thread));
         let run = &mut self.threads[thread.index()];
         run.performed += 1;
         run.lowering.performed(half.reply);

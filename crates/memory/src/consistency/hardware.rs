@@ -7,6 +7,7 @@
 
 use super::Search;
 use crate::graph::{Flags, Graph, Node, NodeData};
+use fencepost_trace::Model;
 
 /// Coherence with the thread's own accesses to the location (*uniproc*): an access may not stand before
 /// what its thread has already seen. Reads and writes of one thread move forward in coherence order, so the
@@ -61,16 +62,29 @@ fn orders_all_later(flags: Flags) -> bool {
 
 /// acyclic(po ∪ rf ∪ mo ∪ rb)
 pub(super) fn sc(graph: &Graph, node: Node, search: &mut Search) {
-    if let Some(next) = graph.next(node) {
-        search.push(next);
-    }
+    sc_program(graph, node, &mut |next| search.push(next));
     push_communication(graph, node, true, search);
 }
 
+fn sc_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
+    if let Some(next) = graph.next(node) {
+        push(next);
+    }
+}
+
+/// The edges that the program alone gives, whatever is read: what `model` preserves of program order, and barriers.
+pub(super) fn program_order(model: Model, graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
+    match model {
+        Model::Sc => sc_program(graph, node, push),
+        Model::Tso => tso_program(graph, node, push),
+        _ => pso_program(graph, node, push),
+    }
+}
+
 /// Everything later in the thread. The next read orders what comes after it, so that the scan ends there.
-fn push_all_later(graph: &Graph, data: &NodeData, search: &mut Search) {
+fn push_all_later(graph: &Graph, data: &NodeData, push: &mut impl FnMut(Node)) {
     for later in &graph.thread(data.thread)[data.index as usize + 1..] {
-        search.push(*later);
+        push(*later);
         if graph.node(*later).flags.has(Flags::READ) {
             break;
         }
@@ -80,9 +94,14 @@ fn push_all_later(graph: &Graph, data: &NodeData, search: &mut Search) {
 /// TSO: everything but store → load. RMWs, failed ones too, and seq_cst fences are full barriers, and a
 /// seq_cst store is followed by one.
 pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
+    tso_program(graph, node, &mut |next| search.push(next));
+    push_communication(graph, node, false, search);
+}
+
+fn tso_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
     let data = graph.node(node);
     if orders_all_later(data.flags) {
-        push_all_later(graph, data, search);
+        push_all_later(graph, data, push);
     } else if data.flags.has(Flags::WRITE) {
         // To the next write or barrier, each of which orders what comes after it.
         let next = graph.thread(data.thread)[data.index as usize + 1..].iter().find(|later| {
@@ -90,20 +109,24 @@ pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
             later.any(Flags::WRITE.with(Flags::FAILED)) || is_rmw(later) || later.has(Flags::FENCE.with(Flags::SC))
         });
         if let Some(next) = next {
-            search.push(*next);
+            push(*next);
         }
     }
-    push_communication(graph, node, false, search);
 }
 
 /// PSO: load → anything. Release stores and RMWs come after everything earlier, release fences keep everything
 /// earlier before later stores; seq_cst fences and compare-exchanges are full barriers, and a seq_cst store is
 /// followed by one.
 pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
+    pso_program(graph, node, &mut |next| search.push(next));
+    push_communication(graph, node, false, search);
+}
+
+fn pso_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
     let data = graph.node(node);
     // NOTE: an RMW is performed in memory at once, so that its write half is before whatever its read half is.
     if orders_all_later(data.flags) {
-        push_all_later(graph, data, search);
+        push_all_later(graph, data, push);
     } else if data.flags.has(Flags::WRITE) || data.flags.has(Flags::FENCE.with(Flags::RELEASE)) {
         let fence = data.flags.has(Flags::FENCE);
         for later in &graph.thread(data.thread)[data.index as usize + 1..] {
@@ -112,7 +135,7 @@ pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
             // next one that does, so that the first is enough. A fence, however, is also before the stores behind a
             // release store, which that store does not order.
             if collects(graph, *later, flags) {
-                search.push(*later);
+                push(*later);
                 if !fence || flags.has(Flags::FENCE) || orders_all_later(flags) {
                     break;
                 }
@@ -120,11 +143,10 @@ pub(super) fn pso(graph: &Graph, node: Node, search: &mut Search) {
             }
             // The read half of a weaker RMW is before its write half, which must wait for earlier epochs.
             if fence && (flags.has(Flags::WRITE) || is_rmw(flags)) {
-                search.push(*later);
+                push(*later);
             }
         }
     }
-    push_communication(graph, node, false, search);
 }
 
 /// Does it come after every earlier access of its thread?

@@ -80,6 +80,12 @@ impl Checker {
         self.model
     }
 
+    /// The events of its own thread that `node` comes before under the model, whatever is read (SC, TSO, PSO); the
+    /// closure of these edges is all that the model preserves of program order.
+    pub fn program_order(&self, graph: &Graph, node: Node, mut push: impl FnMut(Node)) {
+        hardware::program_order(self.model, graph, node, &mut push);
+    }
+
     /// The first position in coherence order that the access does not see as overwritten: a read may read from there
     /// on, a write may stand after it. Necessary, not sufficient.
     pub fn floor(&self, graph: &Graph, node: Node) -> usize {

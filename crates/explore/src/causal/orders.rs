@@ -1,0 +1,87 @@
+//! Orders under construction: what comes before what, closed under transitivity.
+
+/// A strict partial order over numbered events, as two matrices of bits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Orders {
+    words: usize,
+    /// Row `a`, bit `b`: `a` comes before `b`.
+    after: Vec<u64>,
+    /// Row `b`, bit `a`: `a` comes before `b`.
+    before: Vec<u64>,
+}
+
+impl Orders {
+    /// Nothing is ordered.
+    pub fn reset(&mut self, events: usize) {
+        self.words = events.div_ceil(64);
+        for matrix in [&mut self.after, &mut self.before] {
+            matrix.clear();
+            matrix.resize(self.words * events, 0);
+        }
+    }
+
+    /// Does `a` come before `b`?
+    #[inline]
+    pub fn has(&self, a: usize, b: usize) -> bool {
+        self.after[a * self.words + b / 64] >> (b % 64) & 1 != 0
+    }
+
+    /// How many events come before `b`.
+    pub fn count_before(&self, b: usize) -> u32 {
+        self.before[b * self.words..(b + 1) * self.words].iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Puts `a` before `b`; `None` if `b` comes before `a`, otherwise whether that is new.
+    pub fn add(&mut self, a: usize, b: usize) -> Option<bool> {
+        if a == b || self.has(b, a) {
+            return None;
+        }
+        if self.has(a, b) {
+            return Some(false);
+        }
+        let words = self.words;
+        let (first, last) = (a * words, b * words);
+        // Whoever comes before a comes before b and all after b.
+        for word in 0..words {
+            let mut bits = self.before[first + word] | if word == a / 64 { 1 << (a % 64) } else { 0 };
+            while bits != 0 {
+                let from = (word * 64 + bits.trailing_zeros() as usize) * words;
+                bits &= bits - 1;
+                for i in 0..words {
+                    self.after[from + i] |= self.after[last + i];
+                }
+                self.after[from + b / 64] |= 1 << (b % 64);
+            }
+        }
+        for word in 0..words {
+            let mut bits = self.after[last + word] | if word == b / 64 { 1 << (b % 64) } else { 0 };
+            while bits != 0 {
+                let to = (word * 64 + bits.trailing_zeros() as usize) * words;
+                bits &= bits - 1;
+                for i in 0..words {
+                    self.before[to + i] |= self.before[first + i];
+                }
+                self.before[to + a / 64] |= 1 << (a % 64);
+            }
+        }
+        Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Orders;
+
+    #[test]
+    fn closed_and_without_cycles() {
+        let mut orders = Orders::default();
+        orders.reset(130);
+        assert_eq!(orders.add(1, 2), Some(true));
+        assert_eq!(orders.add(3, 129), Some(true));
+        assert_eq!(orders.add(2, 3), Some(true));
+        assert!(orders.has(1, 129));
+        assert_eq!(orders.add(1, 129), Some(false));
+        assert_eq!(orders.add(129, 1), None);
+        assert_eq!(orders.count_before(129), 3);
+    }
+}

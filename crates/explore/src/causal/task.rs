@@ -1,0 +1,101 @@
+//! What is still to be explored, as plain values.
+
+use super::knowledge::Label;
+use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_trace::{ThreadId, Value};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One event of an execution: whose, and for a read what it got.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Step {
+    pub thread: u32,
+    /// The event that a read reads, by number.
+    pub source: u32,
+    /// Which of several results a read has.
+    pub variant: u32,
+    /// Where a write stands in coherence order.
+    pub position: u32,
+    /// What a read got.
+    pub value: Value,
+}
+
+/// The events of a graph in the order of addition.
+pub(super) fn steps_of(graph: &Graph) -> Arc<[Step]> {
+    graph
+        .nodes()
+        .map(|(_, data)| Step {
+            thread: data.thread.0,
+            source: data.source.0,
+            variant: data.variant,
+            position: data.position,
+            value: if data.flags.has(Flags::READ) { data.value } else { Value::ZERO },
+        })
+        .collect()
+}
+
+/// A thread whose next read reads none of these: executions in which it does are explored elsewhere.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct PutOff {
+    pub thread: u32,
+    pub labels: Vec<Label>,
+    /// What it cannot read, as far as is known.
+    pub impossible: Vec<Label>,
+}
+
+/// A read to begin with.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Choice {
+    pub thread: u32,
+    pub source: u32,
+    pub variant: u32,
+}
+
+/// All executions that begin with these events and go on with this read, in which no thread that is put off reads
+/// what is explored elsewhere.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Task {
+    #[serde(with = "steps")]
+    pub(super) steps: Arc<[Step]>,
+    /// So many of the steps.
+    pub(super) length: usize,
+    pub(super) choice: Option<Choice>,
+    pub(super) put_off: Vec<PutOff>,
+    /// Not all reads have a source yet: somebody is known who may write the same later.
+    pub(super) open: bool,
+}
+
+impl Task {
+    /// Everything.
+    pub fn root() -> Task {
+        Task { steps: Arc::new([]), length: 0, choice: None, put_off: Vec::new(), open: false }
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps[..self.length]
+    }
+
+    pub(super) fn put_off(&self, thread: ThreadId) -> Option<&PutOff> {
+        self.put_off.iter().find(|put_off| put_off.thread == thread.0)
+    }
+}
+
+/// The node of a step.
+pub(super) fn node_of(step: usize) -> Node {
+    Node(step as u32 + 1)
+}
+
+/// Steps as a list.
+mod steps {
+    use super::Step;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub fn serialize<S: Serializer>(steps: &Arc<[Step]>, s: S) -> Result<S::Ok, S::Error> {
+        steps.as_ref().serialize(s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Arc<[Step]>, D::Error> {
+        Vec::<Step>::deserialize(d).map(Arc::from)
+    }
+}
