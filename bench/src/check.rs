@@ -7,7 +7,7 @@
 use crate::native::{children_seconds, verdict};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::{CampaignSpec, Model};
+use fencepost_trace::{CampaignSpec, Method, Model};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,7 +74,8 @@ fn explore(program: &Path, runtime: &Path, model: Model, executions: u64) -> (Re
     let mut campaign = Campaign::new(program, runtime, model, executions);
     campaign.request.max_steps = 10_000;
     let timeout = campaign.timeout.as_nanos() as u64;
-    campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
+    campaign.request.campaign =
+        CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
     let before = children_seconds();
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     (results, children_seconds() - before)

@@ -4,7 +4,7 @@
 use crate::units::Unit;
 use fencepost_mailbox::{Message, Restart};
 use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
-use fencepost_trace::{CampaignSpec, Model};
+use fencepost_trace::{CampaignSpec, Method, Model};
 use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
@@ -114,7 +114,8 @@ impl Subject<'_> {
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method: Method::Graph };
         let results = run_campaign(&campaign)?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {

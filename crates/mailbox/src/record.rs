@@ -1,7 +1,7 @@
 //! What the runtime writes to the log.
 
 use crate::{Message, Observations};
-use fencepost_trace::{Action, FindingKind, GraphStep, Sampling, Trace};
+use fencepost_trace::{Action, Answers, FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -70,6 +70,9 @@ pub enum Record {
         executions: u64,
         /// How many were cut off.
         blocked: u64,
+        /// How many questions of order were answered, and how (not for execution graphs).
+        #[serde(default)]
+        answers: Option<Answers>,
     },
     /// Atomic operations can have this outcome.
     Outcome {

@@ -8,7 +8,7 @@ use fencepost_mailbox::{
     Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
 };
-use fencepost_trace::{BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
+use fencepost_trace::{Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;
@@ -206,6 +206,8 @@ pub struct Explored {
     pub executions: u64,
     /// How many were cut off.
     pub blocked: u64,
+    /// How many questions of order were answered, and how (not for execution graphs).
+    pub answers: Option<Answers>,
 }
 
 impl Results {
@@ -670,7 +672,7 @@ impl Results {
             let exploring = &mailbox.header().exploring;
             let (executions, blocked) =
                 (exploring.executions.load(Ordering::Acquire), exploring.blocked.load(Ordering::Acquire));
-            self.explored = Some(Explored { complete: false, executions, blocked });
+            self.explored = Some(Explored { complete: false, executions, blocked, answers: None });
             self.notes.push("the limit of time was reached, in the middle of an execution".into());
         }
     }
@@ -862,8 +864,8 @@ impl Mailbox {
                 Ok(trace @ Record::Trace { .. }) => part.traces.push(trace),
                 Ok(Record::Locals { list }) => part.locals = list,
                 Ok(exposed @ Record::Exposed { .. }) => part.exposed.push(exposed),
-                Ok(Record::Explored { complete, executions, blocked }) => {
-                    part.explored = Some(Explored { complete, executions, blocked });
+                Ok(Record::Explored { complete, executions, blocked, answers }) => {
+                    part.explored = Some(Explored { complete, executions, blocked, answers });
                 }
                 Ok(Record::Outcome { outcome }) => {
                     part.collected.get_or_insert_with(Collected::default).outcomes.push(outcome);

@@ -27,7 +27,7 @@
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::{CampaignSpec, FindingKind, Model};
+use fencepost_trace::{CampaignSpec, FindingKind, Method, Model};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -507,7 +507,8 @@ impl<'a> Unit<'a> {
         campaign.arguments = vec![number.to_string()];
         campaign.request.keep_outputs = true;
         let timeout = campaign.timeout.as_nanos() as u64;
-        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
         let results = run_campaign(&campaign).map_err(|error| error.to_string())?;
         let Some((_, Expected::States { all, .. })) = test.models.iter().find(|m| m.0 == model) else {
             let raced = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);

@@ -1,7 +1,7 @@
 //! What a campaign found: the JSON document of `test` and `check`.
 
 use crate::{Command, RestartKind};
-use fencepost_trace::{Finding, Model};
+use fencepost_trace::{Answers, Finding, Method, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -104,6 +104,12 @@ pub struct RunReport {
     /// How a native program was put back to its beginning.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restarted>,
+    /// How an exploration told executions apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// How many questions of order it answered, and how (rf, causal).
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
     /// What was found.
     pub findings: Vec<Finding>,
     /// How many findings more there were that the user did not want to hear of.

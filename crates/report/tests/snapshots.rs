@@ -256,6 +256,8 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         coverage: None,
         seconds: 0.41,
         restart: None,
+        method: None,
+        answers: None,
         findings,
         suppressed: 0,
     }

@@ -1,5 +1,6 @@
 //! From findings to a result: the same way for every command and every kind of program.
 
+use crate::check::Done;
 use crate::error::Error;
 use crate::event::{Event, Log};
 use crate::outcome::Outcome;
@@ -85,6 +86,8 @@ pub struct Summary {
     pub states: Option<u64>,
     pub coverage: Option<Seen>,
     pub restart: Option<Restarted>,
+    /// How it was explored, if it was.
+    pub done: Option<Done>,
     pub started: Instant,
 }
 
@@ -106,6 +109,8 @@ impl Summary {
             coverage: self.coverage,
             seconds: self.started.elapsed().as_secs_f64(),
             restart: self.restart,
+            method: self.done.map(|done| done.method),
+            answers: self.done.and_then(|done| done.answers),
             findings,
             suppressed: self.suppressed,
         })

@@ -37,6 +37,12 @@ impl Budget {
         Budget { executions: u64::MAX, ..self }
     }
 
+    /// At most so long from now on.
+    pub fn no_longer_than(self, time: Duration) -> Budget {
+        let end = Instant::now().checked_add(time);
+        Budget { deadline: self.deadline.into_iter().chain(end).min(), ..self }
+    }
+
     /// Is there nothing left after so many executions?
     pub fn is_spent(&self, executions: u64) -> bool {
         executions >= self.executions || self.is_late(executions)

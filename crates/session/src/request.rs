@@ -2,7 +2,7 @@
 
 use crate::litmus::Wanted;
 use fencepost_mailbox::{Pruning, Restart, Volatile};
-use fencepost_trace::{Model, OrionOptions, RelaxerOptions, Sampling};
+use fencepost_trace::{Method, Model, OrionOptions, RelaxerOptions, Sampling};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -120,12 +120,14 @@ impl TestRequest {
 pub struct CheckRequest {
     /// What, and how much.
     pub campaign: CampaignRequest,
+    /// How executions are told apart; `None`: as a short trial says.
+    pub method: Option<Method>,
 }
 
 impl CheckRequest {
     /// The usual request for a target.
     pub fn new(target: impl Into<PathBuf>) -> CheckRequest {
-        CheckRequest { campaign: CampaignRequest::new(target) }
+        CheckRequest { campaign: CampaignRequest::new(target), method: None }
     }
 }
 

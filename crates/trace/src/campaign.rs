@@ -3,6 +3,47 @@
 use crate::{Coverage, Cycle, Sampling, StrategySpec, execution_seed};
 use serde::{Deserialize, Serialize};
 
+/// How an exploration tells executions apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// One execution for each execution graph: what was read from where, and coherence order.
+    #[default]
+    Graph,
+    /// One execution for each way in which reads read from writes.
+    Rf,
+    /// One execution for each set of values that threads read.
+    Causal,
+}
+
+impl Method {
+    /// The name that the command line and JSON use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Graph => "graph",
+            Method::Rf => "rf",
+            Method::Causal => "causal",
+        }
+    }
+}
+
+/// How many questions of order an exploration had to answer, and how they were answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Answers {
+    /// By saturation, or by the execution at hand as it is.
+    pub saturation: u64,
+    /// By the solver.
+    pub solver: u64,
+}
+
+impl Answers {
+    /// Both together.
+    pub fn absorb(&mut self, other: Answers) {
+        self.saturation += other.saturation;
+        self.solver += other.solver;
+    }
+}
+
 /// Which executions a campaign consists of: the one description of that, for every kind.
 ///
 /// Where executions do not depend on one another but through what a [`Coverage`] has seen,
@@ -33,6 +74,9 @@ pub enum CampaignSpec {
         timeout: u64,
         /// How many different findings are enough.
         findings: u64,
+        /// Which executions are the same.
+        #[serde(default)]
+        method: Method,
     },
     /// Every choice of the model's machine, one execution after the other: slow, and simple.
     Enumerate {

@@ -36,7 +36,7 @@ mod strategy;
 mod value;
 
 pub use action::Action;
-pub use campaign::{CampaignSpec, Task, Trials};
+pub use campaign::{Answers, CampaignSpec, Method, Task, Trials};
 pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};

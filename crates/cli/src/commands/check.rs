@@ -15,9 +15,32 @@ use fencepost_session::{CheckRequest, check};
 pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,
+    /// How executions are told apart: graph (reads-from and coherence order), rf (reads-from), causal (the values that
+    /// are read); rf and causal for sc, tso and pso. auto tries graph, then causal, and says which it took
+    #[arg(long, value_enum, default_value_t = Method::Auto, value_name = "METHOD", hide_possible_values = true)]
+    method: Method,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Method {
+    Auto,
+    Graph,
+    Rf,
+    Causal,
+}
+
+impl From<Method> for Option<fencepost_trace::Method> {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Auto => None,
+            Method::Graph => Some(fencepost_trace::Method::Graph),
+            Method::Rf => Some(fencepost_trace::Method::Rf),
+            Method::Causal => Some(fencepost_trace::Method::Causal),
+        }
+    }
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let outcome = check(&CheckRequest { campaign: args.campaign.into() }, screen)?;
+    let outcome = check(&CheckRequest { campaign: args.campaign.into(), method: args.method.into() }, screen)?;
     screen.conclude(outcome)
 }

@@ -1,7 +1,6 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::Knowledge;
-use super::question::Answers;
 use super::run::{Ended, Run};
 use super::task::{PutOff, Task};
 use crate::graph::cells::Cells;
@@ -10,7 +9,7 @@ use crate::graph::{ExploreError, Flow, Options, Restart, Stuck, Visitor};
 use fencepost_engine::Threads;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::Graph;
-use fencepost_trace::{Access, Location, Model, ThreadId};
+use fencepost_trace::{Access, Answers, Location, Model, ThreadId};
 use rustc_hash::FxHashSet;
 
 use super::knowledge::{History, Label};
@@ -209,9 +208,7 @@ impl<T: Threads> Explorer<T> {
                 self.offers(known, access, *cell, &put_off.labels)
             };
             let mut others = dormant.histories.iter().enumerate().filter(|(t, _)| *t != thread.index());
-            if others.any(|(_, history)| history.as_ref().is_some_and(future))
-                || self.can_stay(all(), access, *cell)
-            {
+            if others.any(|(_, history)| history.as_ref().is_some_and(future)) || self.can_stay(all(), access, *cell) {
                 return true;
             }
         }
@@ -232,7 +229,9 @@ impl<T: Threads> Explorer<T> {
         let mut known = known;
         known.any(|written| match written {
             super::knowledge::Written::Any => !self.only_passes_one_of(access, besides),
-            super::knowledge::Written::Key(key) => self.labels(access, cell, key).any(|label| !besides.contains(&label)),
+            super::knowledge::Written::Key(key) => {
+                self.labels(access, cell, key).any(|label| !besides.contains(&label))
+            }
         })
     }
 

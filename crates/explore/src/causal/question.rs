@@ -23,25 +23,8 @@ use super::orders::Orders;
 use super::solver;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{Model, ThreadId};
+use fencepost_trace::{Answers, Model, ThreadId};
 use rustc_hash::FxHashMap;
-
-/// How many questions were answered, and how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Answers {
-    /// By saturation, or by the witness at hand as it is.
-    pub saturation: u64,
-    /// By the solver.
-    pub solver: u64,
-}
-
-impl Answers {
-    /// Both together.
-    pub fn absorb(&mut self, other: Answers) {
-        self.saturation += other.saturation;
-        self.solver += other.solver;
-    }
-}
 
 /// One read of a question.
 #[derive(Clone, Debug)]
@@ -144,8 +127,7 @@ impl Question {
                 let Some(sources) = sources(*read) else { continue };
                 let data = graph.node(*read);
                 let earlier = &graph.thread(data.thread)[..data.index as usize];
-                let mine =
-                    |n: &&Node| graph.node(**n).place == place && graph.node(**n).flags.has(Flags::WRITE);
+                let mine = |n: &&Node| graph.node(**n).place == place && graph.node(**n).flags.has(Flags::WRITE);
                 let own = earlier.iter().rev().find(mine).map(|n| n.index());
                 let exclusive = data.flags.has(Flags::EXCLUSIVE);
                 let write = graph.next(*read).filter(|_| exclusive).map(Node::index);

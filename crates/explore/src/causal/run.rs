@@ -353,7 +353,10 @@ impl<'a, T: Threads> Run<'a, T> {
                 let last = extract(graph.location(place), &access, graph.final_value(place));
                 !walk.sets.passes(access.guard(), last)
             };
-            if !forced && !refused && let Some(spinning) = walk.round_without_effect(graph, thread) {
+            if !forced
+                && !refused
+                && let Some(spinning) = walk.round_without_effect(graph, thread)
+            {
                 walk.threads[t].state = spinning;
                 self.pending[t] = None;
                 return Ok(Some(moved));
@@ -505,9 +508,9 @@ impl<'a, T: Threads> Run<'a, T> {
         let explorer = &*self.explorer;
         let cell = explorer.graph.location(pending.place);
         let others = self.histories.iter().enumerate().filter(|(t, _)| *t != thread.index());
-        others.filter_map(|(_, history)| *history).any(|history| {
-            explorer.offers(explorer.knowledge.future(history, cell), &pending.access, cell, labels)
-        })
+        others
+            .filter_map(|(_, history)| *history)
+            .any(|history| explorer.offers(explorer.knowledge.future(history, cell), &pending.access, cell, labels))
     }
 
     /// What the thread's read can get now, and how. The last write's label comes last.
@@ -742,13 +745,7 @@ impl<'a, T: Threads> Run<'a, T> {
         false
     }
 
-    fn note(
-        &mut self,
-        length: usize,
-        choice: Option<Choice>,
-        put_off: Vec<PutOff>,
-        dormant: Option<Aside>,
-    ) {
+    fn note(&mut self, length: usize, choice: Option<Choice>, put_off: Vec<PutOff>, dormant: Option<Aside>) {
         let histories = if dormant.is_some() { self.histories.clone() } else { Vec::new() };
         let impossible = |thread: ThreadId| put_off.iter().any(|p| p.thread == thread.0 && !p.impossible.is_empty());
         let by_reads = |aside: &Aside| aside.is_none_or(|(thread, _)| self.open || impossible(thread));
@@ -761,7 +758,8 @@ impl<'a, T: Threads> Run<'a, T> {
     fn reads(&self) -> (FxHashSet<(Location, u128)>, usize) {
         let Explorer { graph, knowledge, .. } = &*self.explorer;
         let reads = graph.nodes().filter(|(_, data)| data.flags.has(Flags::READ));
-        let reads = reads.map(|(_, data)| (graph.location(data.place), graph.written(data.place, data.source).0)).collect();
+        let reads =
+            reads.map(|(_, data)| (graph.location(data.place), graph.written(data.place, data.source).0)).collect();
         let known = self.histories.iter().flatten().map(|history| knowledge.offers_again(*history, &reads)).sum();
         (reads, known)
     }

@@ -9,9 +9,10 @@ use crate::drive::ending::{self, Verdict};
 use crate::hooks::rust_std;
 use crate::platform::sys;
 use crate::results;
-use fencepost_explore::graph::{Explorer, Flow, Options, Races, replay_steps};
+use fencepost_explore::causal::{self, Equivalence};
+use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, replay_steps};
 use fencepost_mailbox::{Record, Request};
-use fencepost_trace::{CampaignSpec, GraphStep, Outcome, StrategySpec, ThreadId};
+use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Outcome, StrategySpec, ThreadId};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -69,15 +70,30 @@ pub fn run(request: &Request) {
 /// Nothing that an exploration would say could be relied upon.
 fn refuse(why: Option<&str>) {
     why.iter().for_each(|why| results::note(*why));
-    results::log(&Record::Explored { complete: false, executions: 0, blocked: 0 });
+    results::log(&Record::Explored { complete: false, executions: 0, blocked: 0, answers: None });
+}
+
+/// Explores by the method that is asked for; how many questions were answered, and how.
+fn explore(request: &Request, options: Options, jobs: u32) -> Result<Option<Answers>, ExploreError> {
+    let program = Program { abandoned: false };
+    let equivalence = match request.campaign {
+        CampaignSpec::Explore { method: Method::Rf, .. } => Equivalence::Sources,
+        CampaignSpec::Explore { method: Method::Causal, .. } => Equivalence::Values,
+        _ => {
+            let mut explorer = Explorer::new(program, options)?;
+            return explorer.explore_with(start_over, |explorer| between(explorer, jobs)).map(|_| None);
+        }
+    };
+    let mut explorer = causal::Explorer::new(program, options, equivalence)?;
+    explorer.explore_with(start_over, |_| is_time_to_stop())?;
+    Ok(Some(explorer.effort().answers))
 }
 
 /// Explores all, unless something shows up with which it has to start over: then it says so.
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
     let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
-    let explored = Explorer::new(Program { abandoned: false }, options)
-        .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
+    let explored = explore(request, options, jobs);
     if !shared::has_more()
         && let Err(error) = &explored
     {
@@ -101,7 +117,8 @@ fn pass(request: &Request, jobs: u32) -> bool {
     let exploring = exploring();
     let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
     let (executions, blocked) = (exploring.executions.load(Relaxed), exploring.blocked.load(Relaxed));
-    results::log(&Record::Explored { complete, executions, blocked });
+    let answers = explored.ok().flatten();
+    results::log(&Record::Explored { complete, executions, blocked, answers });
     true
 }
 
@@ -130,6 +147,20 @@ fn start_over() -> Report {
 
 /// After every run: is it time to stop, or to share the work?
 fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
+    is_time_to_stop()?;
+    let (exploring, state) = (exploring(), state());
+    if jobs > 1
+        && state.runs >= state.next_fork
+        && exploring.workers.load(Relaxed) < jobs
+        && explorer.alternatives() > 1
+    {
+        fork(explorer, jobs);
+    }
+    Flow::Continue(())
+}
+
+/// After every run: is it time to stop?
+fn is_time_to_stop() -> Flow {
     let (exploring, state) = (exploring(), state());
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
@@ -146,13 +177,6 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
         && sys::monotonic() >= deadline
     {
         return stop("the limit of time was reached");
-    }
-    if jobs > 1
-        && state.runs >= state.next_fork
-        && exploring.workers.load(Relaxed) < jobs
-        && explorer.alternatives() > 1
-    {
-        fork(explorer, jobs);
     }
     Flow::Continue(())
 }

@@ -2,7 +2,7 @@
 
 use super::case::LitmusCase;
 use super::collector::{Stop, Watch};
-use super::exhaustive::{Method, explore};
+use super::exhaustive::{Way, explore};
 use super::in_order::in_order;
 use super::inputs::{Input, inputs_of};
 use super::tally::Tally;
@@ -88,7 +88,7 @@ fn explore_all(case: LitmusCase, request: &LitmusRequest, jobs: usize) -> Result
     let (mut shown, mut errors) = (Vec::new(), Vec::new());
     let progress = Progress::default();
     for model in request.models.iter().copied() {
-        let method = if request.machine { Method::Machine } else { Method::of(model) };
+        let method = if request.machine { Way::Machine } else { Way::of(model) };
         let budget = Budget::new(request.work.executions, request.work.time);
         let watch = Watch {
             model,

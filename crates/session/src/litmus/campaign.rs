@@ -2,10 +2,11 @@
 
 use super::case::LitmusCase;
 use super::collector::{Stop, Watch};
-use super::exhaustive::{Method, explore};
+use super::exhaustive::{Way, by_method, explore, trial};
 use super::random;
 use super::tally::{Found, Tally};
 use super::witness::Witness;
+use crate::check::{Done, is_open};
 use crate::error::Error;
 use crate::event::{Event, Log};
 use crate::finish::{Item, Summary, finish};
@@ -16,7 +17,7 @@ use crate::request::{CampaignRequest, TestRequest};
 use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
 use fencepost_report::{Command, Seen};
-use fencepost_trace::{Finding, Severity};
+use fencepost_trace::{Finding, Method, Model, Severity};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -43,15 +44,28 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
 }
 
 /// Every execution.
-pub fn check(case: &Rc<LitmusCase>, request: &CampaignRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
+pub fn check(
+    case: &Rc<LitmusCase>,
+    request: &CampaignRequest,
+    method: Option<Method>,
+    log: &mut Log<'_>,
+) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let (budget, test) = (Budget::new(request.work.executions, request.work.time), &**case);
-    let tally = run(request, None, budget, log, |watch, budget| {
-        explore(test, watch, Method::of(request.model), budget, request.work.jobs)
+    let (budget, test, jobs) = (Budget::new(request.work.executions, request.work.time), &**case, request.work.jobs);
+    let open = method.is_none() && is_open(request.model, request.work.executions);
+    let mut tally = run(request, None, budget, log, |watch, budget| match method {
+        None if open => trial(test, watch, budget, jobs),
+        None | Some(Method::Graph) => explore(test, watch, Way::of(request.model), budget, jobs),
+        Some(method) => by_method(test, watch, method, budget),
     })?;
+    let done = Done { method: tally.method, answers: tally.answers };
+    if let Some(reason) = tally.reason.take() {
+        log.note(reason);
+    }
     // A finding that ends the exploration leaves the rest unexplored.
     let complete = !tally.limited && (request.keep_going || tally.findings.is_empty());
-    let summary = Summary { complete: Some(complete), ..summary(Command::Check, &tally, started) };
+    let done = (request.model != Model::Pslo).then_some(done);
+    let summary = Summary { complete: Some(complete), done, ..summary(Command::Check, &tally, started) };
     conclude(case, request, tally, summary, log)
 }
 
@@ -99,6 +113,7 @@ fn summary(command: Command, tally: &Tally, started: Instant) -> Summary {
         states: Some(tally.states.len() as u64),
         coverage: None,
         restart: None,
+        done: None,
         started,
     }
 }

@@ -9,12 +9,15 @@
 use super::case::LitmusCase;
 use super::collector::{Collector, Stop, Watch};
 use super::tally::Tally;
+use crate::check::{TRIAL, reason};
 use crate::limits::{Budget, LITMUS_LIMITS};
+use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_trace::{Failure, Limits, Model, ThreadId};
+use fencepost_trace::{Failure, Limits, Method, Model, ThreadId};
+use std::time::{Duration, Instant};
 
 /// So many executions one worker explores before others are called.
 const SHORT_LOOK: u64 = 20_000;
@@ -33,17 +36,17 @@ const HOPELESS: u64 = 64;
 
 /// How to explore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
+pub enum Way {
     /// Every execution graph that the axioms permit, once.
     Axioms,
     /// Every choice of the machine.
     Machine,
 }
 
-impl Method {
+impl Way {
     /// The one that gives the exact answer in the shortest time.
-    pub fn of(model: Model) -> Method {
-        if model == Model::Pslo { Method::Machine } else { Method::Axioms }
+    pub fn of(model: Model) -> Way {
+        if model == Model::Pslo { Way::Machine } else { Way::Axioms }
     }
 }
 
@@ -51,13 +54,13 @@ impl Method {
 pub fn explore(
     case: &LitmusCase,
     watch: Watch<'_>,
-    method: Method,
+    way: Way,
     budget: Budget,
     jobs: usize,
 ) -> Result<Tally, ExploreError> {
-    match method {
-        Method::Machine => Ok(every_choice(case, watch, budget)),
-        Method::Axioms => every_graph(case, watch, budget, jobs),
+    match way {
+        Way::Machine => Ok(every_choice(case, watch, budget)),
+        Way::Axioms => every_graph(case, watch, budget, jobs),
     }
 }
 
@@ -151,6 +154,32 @@ fn every_graph(case: &LitmusCase, watch: Watch<'_>, budget: Budget, jobs: usize)
         }
     }
     Ok(all)
+}
+
+/// By sources or values read, on one worker.
+pub fn by_method(case: &LitmusCase, watch: Watch<'_>, method: Method, budget: Budget) -> Result<Tally, ExploreError> {
+    let equivalence = if method == Method::Rf { Equivalence::Sources } else { Equivalence::Values };
+    let mut explorer = causal::Explorer::new(case.test.program(), options(watch), equivalence)?;
+    let tally = explorer.explore(|| Collector::new(case, watch, budget))?.tally;
+    Ok(Tally { method, answers: Some(explorer.effort().answers), ..tally })
+}
+
+/// A short trial of execution graphs, then of values, then what is left: the tally says which it was and why.
+pub fn trial(case: &LitmusCase, watch: Watch<'_>, budget: Budget, jobs: usize) -> Result<Tally, ExploreError> {
+    let begun = Instant::now();
+    let graphs = one_worker(case, watch, budget.at_most(TRIAL))?;
+    let found = watch.stop != Stop::Never && !graphs.findings.is_empty();
+    if !graphs.limited || found || budget.time_is_up() || graphs.executions + graphs.blocked < TRIAL {
+        return Ok(graphs);
+    }
+    let patience = (begun.elapsed() * 8).max(Duration::from_secs(2));
+    let values = by_method(case, watch, Method::Causal, budget.no_longer_than(patience));
+    if let Ok(values) = values
+        && (!values.limited || (watch.stop != Stop::Never && !values.findings.is_empty()))
+    {
+        return Ok(Tally { reason: Some(reason(Method::Causal)), ..values });
+    }
+    Ok(Tally { reason: Some(reason(Method::Graph)), ..every_graph(case, watch, budget, jobs)? })
 }
 
 fn one_worker(case: &LitmusCase, watch: Watch<'_>, budget: Budget) -> Result<Tally, ExploreError> {

@@ -3,7 +3,7 @@
 //! Tallies of parts of a campaign add up to that of the whole, in whatever order they are added.
 
 use super::case::State;
-use fencepost_trace::{FindingKind, FindingLabel, Pair, Plan};
+use fencepost_trace::{Answers, FindingKind, FindingLabel, Method, Pair, Plan};
 use rustc_hash::FxHashMap;
 
 /// What makes two findings the same.
@@ -46,6 +46,10 @@ pub struct Tally {
     pub findings: Vec<Found>,
     /// Which reads read from which stores, each with the first execution in which it was seen, counted from 0.
     pub pairs: FxHashMap<Pair, u64>,
+    /// How executions were told apart, with how many questions, and why so.
+    pub method: Method,
+    pub answers: Option<Answers>,
+    pub reason: Option<String>,
 }
 
 impl Tally {

@@ -2,7 +2,7 @@
 
 use super::case::LitmusCase;
 use super::collector::{Watch, steps};
-use super::exhaustive::{Method, options};
+use super::exhaustive::{Way, options};
 use super::wanted::Goal;
 use crate::digest;
 use crate::limits::Budget;
@@ -62,16 +62,16 @@ impl Witness {
 pub fn find(
     case: &LitmusCase,
     watch: Watch<'_>,
-    method: Method,
+    method: Way,
     goal: &Goal,
     budget: Budget,
 ) -> Result<Option<Witness>, ExploreError> {
     let strategy = match method {
-        Method::Axioms => {
+        Way::Axioms => {
             let mut explorer = Explorer::new(case.test.program(), options(watch))?;
             explorer.explore(|| Search { case, goal, budget, visited: 0, found: None })?.found
         }
-        Method::Machine => {
+        Way::Machine => {
             let mut found = None;
             let mut visited = 0;
             let mut program = case.test.program();

@@ -6,6 +6,7 @@ use super::conclude::{Concluded, conclude};
 use super::examine::Examiner;
 use super::spec::specify;
 use super::suppressions::Suppressions;
+use crate::check::Done;
 use crate::error::Error;
 use crate::event::Log;
 use crate::outcome::Outcome;
@@ -13,18 +14,24 @@ use crate::request::CampaignRequest;
 use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Explored, Results};
 use fencepost_report::Command;
-use fencepost_trace::{CampaignSpec, Limits, Model, Plan, StrategySpec};
+use fencepost_trace::{CampaignSpec, Limits, Method, Model, Plan, StrategySpec};
 use std::time::Instant;
 
 /// Where an explored execution is cut off if nobody says.
 const EXPLORED_EVENTS: u64 = 10_000;
 
 /// Every execution graph.
-pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
+pub fn check(
+    program: &Program,
+    request: &CampaignRequest,
+    method: Option<Method>,
+    log: &mut Log<'_>,
+) -> Result<Outcome, Error> {
     if request.model == Model::Pslo {
         let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
         return Err(Error::Usage(problem));
     }
+    let method = method.unwrap_or_default();
     let begun = Instant::now();
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
@@ -38,17 +45,19 @@ pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) ->
     let examiner = Examiner::new(program, &suppressions);
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut alone = campaign.clone();
-        let results = watched(campaign, log, || explore(&mut alone, request));
+        let results = watched(campaign, log, || explore(&mut alone, request, method));
         campaign.request.campaign = alone.request.campaign;
         results
     })?;
-    let explored = searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let explored =
+        searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
     let complete = Some(explored.complete && specified);
     let concluded = Concluded {
         command: Command::Check,
         complete,
         executions: explored.executions,
         blocked: explored.blocked,
+        done: Some(Done { method, answers: explored.answers }),
         begun,
     };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
@@ -56,17 +65,17 @@ pub fn check(program: &Program, request: &CampaignRequest, log: &mut Log<'_>) ->
 
 /// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
 /// if many have found something: until it has met everything that they found.
-fn explore(campaign: &mut Campaign, request: &CampaignRequest) -> std::io::Result<Results> {
+fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Method) -> std::io::Result<Results> {
     // Which executions a limit on their number cuts off is only certain if one worker explores.
     let jobs = if request.work.executions.is_some() { 1 } else { request.work.jobs as u32 };
     let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let deadline = left.map(host::monotonic_after);
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX };
+    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method };
     let mut results = host::run_campaign(campaign)?;
     if jobs > 1 && results.shared_out && !results.found.is_empty() {
         let findings = results.found.len() as u64;
-        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings };
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings, method };
         let alone = host::run_campaign(campaign)?;
         if alone.found.is_empty() {
             // There was no time for that.

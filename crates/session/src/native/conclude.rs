@@ -6,6 +6,7 @@ use super::cut_off::cut_off;
 use super::examine::{Examined, Examiner, Searched, strategy};
 use super::restart;
 use super::symbolizer::Symbolizer;
+use crate::check::Done;
 use crate::event::Log;
 use crate::finish::{Item, Summary, finish};
 use crate::outcome::Outcome;
@@ -23,6 +24,8 @@ pub struct Concluded {
     pub complete: Option<bool>,
     pub executions: u64,
     pub blocked: u64,
+    /// How it was explored, if it was.
+    pub done: Option<Done>,
     pub begun: Instant,
 }
 
@@ -42,7 +45,7 @@ pub fn conclude(
     results.notes.iter().for_each(|note| log.note(symbolizer.note(note)));
     results.warnings.iter().for_each(|warning| log.warning(warning.clone()));
     restart::warning(&results, symbolizer).into_iter().for_each(|warning| log.warning(warning));
-    let Concluded { command, complete, executions, blocked, begun } = concluded;
+    let Concluded { command, complete, executions, blocked, done, begun } = concluded;
     let summary = Summary {
         command,
         complete,
@@ -54,6 +57,7 @@ pub fn conclude(
         states: None,
         coverage: complete.is_none().then(|| Seen::new(results.pairs.values().copied(), executions)),
         restart: Some(restart::restarted(&results, symbolizer)),
+        done,
         started: begun,
     };
     let items = examined.into_iter().map(|one| item(one, command, program, campaign, plan, symbolizer)).collect();

@@ -52,7 +52,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     })?;
     let (executions, blocked) = (searched.results.executions, blocked(&searched.results));
     let complete = (!specified).then_some(false);
-    let concluded = Concluded { command: Command::Test, complete, executions, blocked, begun };
+    let concluded = Concluded { command: Command::Test, complete, executions, blocked, done: None, begun };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
 
