@@ -661,8 +661,14 @@ impl<'a, T: Threads> Run<'a, T> {
 
     /// Notes the executions in which the thread reads something else, if it can; otherwise puts them aside.
     fn note_rest(&mut self, thread: ThreadId, pending: Pending, mut own: PutOff, rest: &[PutOff]) {
+        // Alone, it gets what is there or nothing: but what it writes later may be what others have read.
         if !self.anybody_else(thread) && pending.access.guard() == Guard::Any {
-            return;
+            let put_off = std::mem::replace(&mut self.put_off, vec![own.clone()]);
+            let others = self.available(thread, pending);
+            self.put_off = put_off;
+            if others.is_empty() || self.explorer.equivalence == Equivalence::Sources {
+                return;
+            }
         }
         let hope = self.hope(thread, pending, &mut own);
         let mut put_off = rest.to_vec();
