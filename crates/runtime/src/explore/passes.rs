@@ -1,6 +1,7 @@
 //! One pass after the other, until no more memory turns out to be shared.
 
 use super::program::{Program, take_verdict};
+use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
 use super::{STATE, State, shared, state, unsupported};
@@ -11,7 +12,7 @@ use crate::platform::sys;
 use crate::results;
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, replay_steps};
 use fencepost_mailbox::{Record, Request};
-use fencepost_trace::{CampaignSpec, GraphStep, Outcome, StrategySpec, ThreadId};
+use fencepost_trace::{CampaignSpec, GraphStep, Model, Outcome, StrategySpec, ThreadId};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -35,6 +36,7 @@ pub fn run(request: &Request) {
         runs: 0,
         seen: 0,
         verdicts: Vec::new(),
+        safety: request.watch.first().map(|model| Safety::new(*model)),
         steps: Vec::new(),
         trace: None,
         cut_off: 0,
@@ -75,7 +77,9 @@ fn refuse(why: Option<&str>) {
 /// Explores all, unless something shows up with which it has to start over: then it says so.
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
-    let options = Options { max_events, races: Races::Ignore, ..Options::new(request.model) };
+    let usual = Options::new(request.model);
+    let drains = usual.drains && !request.watch.contains(&Model::C11);
+    let options = Options { max_events, races: Races::Ignore, drains, ..usual };
     let explored = Explorer::new(Program { abandoned: false }, options)
         .and_then(|mut explorer| explorer.explore_with(start_over, |explorer| between(explorer, jobs)));
     if !shared::has_more()
@@ -124,12 +128,14 @@ fn start_over() -> Report {
     results::forget();
     let state = state();
     state.incomplete = None;
+    safety::begin();
     state.next_fork = state.runs + RUNS_ALONE;
     Report
 }
 
 /// After every run: is it time to stop, or to share the work?
 fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
+    safety::follow(explorer);
     let (exploring, state) = (exploring(), state());
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());

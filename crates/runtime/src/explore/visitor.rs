@@ -3,7 +3,7 @@
 use super::passes::{MOST_CUT_OFF, STEPS, stop};
 use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
-use super::{shared, state, unsupported};
+use super::{safety, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
 use crate::results;
 use crate::threads::fibers;
@@ -66,11 +66,13 @@ fn is_cancelled(thread: ThreadId) -> bool {
 impl Visitor<Program> for Report {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        safety::look(graph);
         self.report(&Verdict::Exit(0), || steps_of(graph))
     }
 
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
+        safety::look(graph);
         match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
@@ -83,6 +85,7 @@ impl Visitor<Program> for Report {
 
     fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        safety::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         self.report(&verdict, || steps_to_end(graph, end.thread, others))

@@ -1,7 +1,7 @@
 //! Native programs.
 //!
 //! - [`program`]: what is run; [`campaign`]: what the host is told;
-//! - [`test`](mod@test), [`check`](mod@check), [`replay`](mod@replay): the commands;
+//! - [`test`](mod@test), [`check`](mod@check), [`safe`](mod@safe), [`replay`](mod@replay): the commands;
 //! - [`examine`]: what executions have found, [`again`]: one of them once more, [`suppressions`];
 //! - [`finding`], [`reason`], [`symbolizer`], [`cut_off`], [`restart`]: findings in the words of the source;
 //! - [`conclude`]: the result.
@@ -17,6 +17,7 @@ mod program;
 mod reason;
 mod replay;
 mod restart;
+mod safe;
 mod spec;
 mod suppressions;
 mod symbolizer;
@@ -29,6 +30,7 @@ pub use finding::finding;
 pub use program::Program;
 pub use replay::replay;
 pub use restart::restarted;
+pub use safe::safe;
 pub use spec::specify;
 pub use symbolizer::Symbolizer;
 pub use test::test;
