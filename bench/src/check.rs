@@ -11,7 +11,8 @@ use fencepost_trace::{CampaignSpec, Method, Model};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAMS: [(&str, &str); 17] = [
+/// Programs and how they are compiled.
+pub const PROGRAMS: [(&str, &str); 17] = [
     ("sb", "-DN=10"),
     ("mp", "-DN=8"),
     ("iriw", "-DN=6"),
@@ -58,7 +59,8 @@ pub fn measure() {
     }
 }
 
-fn compile(directory: &Path, name: &str, defines: &str) -> PathBuf {
+/// Compiles one of them.
+pub fn compile(directory: &Path, name: &str, defines: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs").join(name).with_extension("c");
     let program = directory.join(name);
     let flags = ["-O1", "-g", "-fno-tree-ch", "-fsanitize=thread", "-pthread", "-Wno-tsan"];

@@ -180,6 +180,6 @@ fn peak_megabytes() -> f64 {
     usage.ru_maxrss as f64 / 1024.0
 }
 
-fn programs() -> PathBuf {
+pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }

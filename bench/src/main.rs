@@ -9,6 +9,7 @@ mod hunt;
 mod litmus;
 mod machine;
 mod native;
+mod safe;
 mod shapes;
 mod strategies;
 
@@ -22,6 +23,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
+    ("safe", "what safe explores beside check, and what watching costs", safe::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),

@@ -13,7 +13,7 @@ use std::{env, fs};
 
 fn main() {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
-    for name in ["runtime", "runtime-core", "mailbox", "explore", "predict", "engine", "memory", "trace"] {
+    for name in ["runtime", "runtime-core", "mailbox", "explore", "safety", "predict", "engine", "memory", "trace"] {
         println!("cargo::rerun-if-changed={}", crates.join(name).join("src").display());
         println!("cargo::rerun-if-changed={}", crates.join(name).join("Cargo.toml").display());
     }

@@ -27,6 +27,9 @@ pub struct Request {
     /// What is forgotten of long executions.
     #[serde(default)]
     pub prune: Pruning,
+    /// Under sc: models that executions are watched for: could they leave sc?
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<Model>,
     /// How the program is put back to its beginning.
     pub restart: Restart,
     /// Is an exit status other than 0 a finding?

@@ -88,6 +88,7 @@ impl Campaign {
                 count: executions,
                 max_steps: 1_000_000,
                 prune: Pruning::default(),
+                watch: Vec::new(),
                 restart: Restart::Auto,
                 status_is_finding: true,
                 keep_outputs: false,

@@ -14,7 +14,7 @@
 use crate::clocks::{Clocks, Kind};
 use fencepost_engine::{Monitor, Performed};
 use fencepost_memory::Step;
-use fencepost_trace::{EventId, Location, Model, Value};
+use fencepost_trace::{EventId, Location, Model, ThreadId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Words of a set.
@@ -30,10 +30,18 @@ pub struct Leaving {
     pub model: Model,
     /// The access that can come too early.
     pub event: EventId,
+    /// Whose it is.
+    pub thread: ThreadId,
+    /// Is it a read?
+    pub early: bool,
+    /// Where.
+    pub address: u64,
     /// Its program point.
     pub label: u32,
     /// The store that it can pass, by its program point.
     pub overtaken: u32,
+    /// Whose that is.
+    pub by: ThreadId,
     /// The event before it in its thread, by its program point.
     pub after: u32,
 }
@@ -67,6 +75,8 @@ pub struct Window {
     threads: usize,
     /// By thread: the program point of its last event.
     last: Vec<u32>,
+    /// By the number of a store in the window: its program point, and whose it is.
+    names: Vec<(u32, ThreadId)>,
     /// How many stores there were.
     stores: u64,
     known: FxHashSet<(Model, u32, u32)>,
@@ -84,6 +94,7 @@ impl Window {
             free: Vec::new(),
             threads: 0,
             last: Vec::new(),
+            names: vec![(0, ThreadId(0)); WINDOW],
             stores: 0,
             known: FxHashSet::default(),
             found: Vec::new(),
@@ -212,13 +223,15 @@ impl Window {
         if store.is_some() {
             self.catch_up(place);
         }
-        self.clocks.access(thread, place, kind, store.map(|bit| (bit, performed.label, overwritten)));
+        store.iter().for_each(|bit| self.names[*bit] = (performed.label, performed.thread));
+        self.clocks.access(thread, place, kind, store.map(|bit| (bit, bit as u32, overwritten)));
         if self.places[place].mixed {
             for other in self.neighbours(at) {
                 self.catch_up(other);
                 let store = written.map(|_| self.bit());
                 self.catch_up(other);
-                self.clocks.access(thread, other, kind, store.map(|bit| (bit, performed.label, Value::ZERO)));
+                store.iter().for_each(|bit| self.names[*bit] = (performed.label, performed.thread));
+                self.clocks.access(thread, other, kind, store.map(|bit| (bit, bit as u32, Value::ZERO)));
                 self.places[other].value = None;
             }
         }
@@ -241,12 +254,16 @@ impl Window {
                 if !self.clocks.can_pass(i, thread, place, kind, bit) {
                     continue;
                 }
-                if self.known.insert((*model, performed.label, slot.name)) {
+                if self.known.insert((*model, performed.label, self.names[slot.name as usize].0)) {
                     self.found.push(Leaving {
                         model: *model,
                         event: performed.event,
+                        thread: performed.thread,
+                        early: kind.reads(),
+                        address: at.address,
+                        by: self.names[slot.name as usize].1,
                         label: performed.label,
-                        overtaken: slot.name,
+                        overtaken: self.names[slot.name as usize].0,
                         after: self.last[thread],
                     });
                 }

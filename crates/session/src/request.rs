@@ -100,6 +100,8 @@ pub struct TestRequest {
     pub restart: Restart,
     /// What is forgotten of long executions of native programs (c11).
     pub prune: Pruning,
+    /// Under sc: models under which an execution is watched for ways out of sc (native programs).
+    pub watch: Vec<Model>,
 }
 
 impl TestRequest {
@@ -111,6 +113,7 @@ impl TestRequest {
             buffer: None,
             restart: Restart::Auto,
             prune: Pruning::default(),
+            watch: Vec::new(),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::event::{Log, Sink};
-use crate::litmus;
 use crate::outcome::Outcome;
 use crate::request::SafeRequest;
 use crate::target::Target;
+use crate::{litmus, native};
 use fencepost_trace::Model;
 
 /// Can the program leave sequential consistency under the model? Of the first target, under the first model.
@@ -15,7 +15,7 @@ pub fn safe(request: &SafeRequest, sink: &mut dyn Sink) -> Result<Outcome, Error
     let mut log = Log::new(sink);
     match Target::load(&campaign.target, &campaign.arguments)? {
         Target::Litmus(test) => litmus::safe(&test, request, &campaign, &mut log),
-        Target::Native(_) => Err(Error::Usage("safe of native programs is not there yet".to_owned())),
+        Target::Native(program) => native::safe(&program, request, &campaign, &mut log),
     }
 }
 

@@ -1,11 +1,11 @@
 //! `fencepost test`: many executions, at random.
 
-use crate::args::{CampaignArgs, SamplingArgs};
+use crate::args::{CampaignArgs, ModelList, SamplingArgs};
 use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_mailbox::Pruning;
 use fencepost_session::{TestRequest, test};
-use fencepost_trace::Scheduler;
+use fencepost_trace::{Model, Scheduler};
 use std::str::FromStr;
 
 /// Run many executions of a program, each choice at random, and report what goes wrong.
@@ -33,6 +33,10 @@ pub struct Args {
     /// some behaviours are lost)
     #[arg(long, value_name = "HOW", default_value = "conservative", value_parser = Pruning::from_str)]
     prune: Pruning,
+    /// With --model sc, for native programs: models under which an execution could leave sc, a list of tso, pso, pslo,
+    /// c11; each way out that is met is reported as an sc-violation
+    #[arg(long, value_name = "MODELS")]
+    watch: Option<ModelList>,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,13 +57,21 @@ impl From<Restart> for fencepost_mailbox::Restart {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let Args { campaign, sampling, buffer, restart, prune } = args;
+    let Args { campaign, sampling, buffer, restart, prune, watch } = args;
+    let watch: Vec<Model> =
+        watch.map_or_else(Vec::new, |list| list.0).into_iter().filter(|m| *m != Model::Sc).collect();
+    if !watch.is_empty() && campaign.model != Model::Sc {
+        return Err(Error::usage("--watch is for executions under sc: add --model sc"));
+    }
+    if !watch.is_empty() && campaign.target.extension().is_some_and(|extension| extension == "litmus") {
+        return Err(Error::usage("--watch is for programs: `fencepost safe` answers for a litmus test"));
+    }
     if sampling.depth.is_some() && sampling.strategy != Scheduler::Pct && sampling.strategy != Scheduler::Mix {
         let strategy = sampling.strategy;
         return Err(Error::usage(format!("--depth is for pct: {strategy} has no priorities that change")));
     }
     let sampling = sampling.sampling();
-    let request = TestRequest { campaign: campaign.into(), sampling, buffer, restart: restart.into(), prune };
+    let request = TestRequest { campaign: campaign.into(), sampling, buffer, restart: restart.into(), prune, watch };
     let outcome = test(&request, screen)?;
     screen.conclude(outcome)
 }

@@ -309,6 +309,11 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         &self.monitor
     }
 
+    /// The same, to set it up before an execution.
+    pub fn monitor_mut(&mut self) -> &mut W {
+        &mut self.monitor
+    }
+
     /// How many steps were taken.
     pub fn steps(&self) -> u64 {
         self.steps

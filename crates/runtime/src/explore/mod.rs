@@ -28,6 +28,7 @@ pub mod opaque;
 mod passes;
 mod program;
 pub mod progress;
+mod safety;
 pub mod shared;
 pub mod stall;
 pub mod unseen;
@@ -60,6 +61,8 @@ struct State {
     seen: u64,
     /// How threads have ended the process in the execution at hand: each may be the one that does.
     verdicts: Vec<(ThreadId, Verdict)>,
+    /// If each execution is judged: by whom.
+    safety: Option<safety::Safety>,
     /// The graph of the execution at hand, if somebody wants it.
     steps: Vec<GraphStep>,
     trace: Option<Trace>,

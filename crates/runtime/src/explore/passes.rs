@@ -1,6 +1,7 @@
 //! One pass after the other, until no more memory turns out to be shared.
 
 use super::program::{Program, take_verdict};
+use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
 use super::{STATE, State, shared, state, unsupported};
@@ -12,7 +13,7 @@ use crate::results;
 use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, replay_steps};
 use fencepost_mailbox::{Record, Request};
-use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Outcome, StrategySpec, ThreadId};
+use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -36,6 +37,7 @@ pub fn run(request: &Request) {
         runs: 0,
         seen: 0,
         verdicts: Vec::new(),
+        safety: request.watch.first().map(|model| Safety::new(*model)),
         steps: Vec::new(),
         trace: None,
         cut_off: 0,
@@ -93,7 +95,9 @@ fn explore(request: &Request, options: Options, jobs: u32) -> Result<Option<Answ
 fn pass(request: &Request, jobs: u32) -> bool {
     let max_events = request.max_steps as usize;
     let rounds = request.hunt.as_ref().map_or(0, |hunt| hunt.rounds);
-    let options = Options { max_events, races: Races::Ignore, rounds, ..Options::new(request.model) };
+    let usual = Options::new(request.model);
+    let drains = usual.drains && !request.watch.contains(&Model::C11);
+    let options = Options { max_events, races: Races::Ignore, rounds, drains, ..usual };
     let explored = explore(request, options, jobs);
     if !shared::has_more()
         && let Err(error) = &explored
@@ -143,12 +147,14 @@ fn start_over() -> Report {
     hunt::start_over();
     let state = state();
     state.incomplete = None;
+    safety::begin();
     state.next_fork = state.runs + RUNS_ALONE;
     Report
 }
 
 /// After every run: is it time to stop, or to share the work?
 fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
+    safety::follow(explorer);
     is_time_to_stop()?;
     let (exploring, state) = (exploring(), state());
     if jobs > 1

@@ -3,7 +3,7 @@
 use super::passes::{MOST_CUT_OFF, STEPS, stop};
 use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
-use super::{shared, state, unsupported};
+use super::{safety, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::hunt;
 use crate::results;
@@ -86,6 +86,7 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
 impl Visitor<Program> for Report {
     fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        safety::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
         hunted(program, graph, || steps_of(graph));
         flow
@@ -93,6 +94,7 @@ impl Visitor<Program> for Report {
 
     fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
+        safety::look(graph);
         let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
@@ -107,6 +109,7 @@ impl Visitor<Program> for Report {
 
     fn ended(&mut self, program: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        safety::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         let steps = || steps_to_end(graph, end.thread, others);

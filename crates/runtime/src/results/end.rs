@@ -1,6 +1,6 @@
 //! How an execution has ended, and what that says.
 
-use super::findings::{Found, hash, stack};
+use super::findings::{Found, found_between, hash, stack};
 use super::output::{drop_output, read_output};
 use super::{header, log, note, results};
 use crate::detect::details;
@@ -11,7 +11,8 @@ use crate::threads::fibers;
 use crate::{explore, hooks};
 use fencepost_mailbox::{AccessSite, End, Frame, Header, Message, Record, Report, Request, Stack, death};
 use fencepost_runtime_core::ending::{Renumbering, keep_end};
-use fencepost_trace::{FindingKind, Outcome, ThreadId, Trace};
+use fencepost_safety::Leaving;
+use fencepost_trace::{Action, FindingKind, Outcome, ThreadId, Trace};
 use std::sync::atomic::Ordering;
 
 /// The running thread is about to end the execution.
@@ -40,6 +41,9 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if let Some(found) = finding_of(verdict, request) {
         results().found.push(found);
+    }
+    if !request.watch.is_empty() && !explore::is_on() {
+        control::leavings().iter().for_each(leaves_sc);
     }
     if atomically::is_on() {
         spec::collect(verdict);
@@ -147,6 +151,19 @@ pub fn all_cut_off() -> bool {
     let (late, long) = (count(End::Timeout), count(End::StepLimit));
     let all = header.done.load(Ordering::Relaxed) == late + long && header.failing.load(Ordering::Relaxed) == 0;
     all && (late >= MOST_LATE || late + long >= MOST_LONG)
+}
+
+/// The execution, under sc, could have left it under another model.
+fn leaves_sc(leaving: &Leaving) {
+    let Leaving { model, thread, early, overtaken, after, address, .. } = *leaving;
+    let point = |access, label| Stack { thread: thread.0, access, frames: vec![modules::place(label)] };
+    let (access, what) = if early { (Action::Read, "a read") } else { (Action::Write, "a store") };
+    let other = |access, label| Stack { access, ..point(Action::Unnamed, label) };
+    let mut passed = other(Action::Write, overtaken);
+    passed.thread = leaving.by.0;
+    let stacks = vec![point(access, leaving.label), passed, other(Action::Unnamed, after)];
+    let text = format!("under {model} {what} can come before a store that sc has before it");
+    found_between(FindingKind::ScViolation, Message::about(text, address as usize), stacks);
 }
 
 /// Remembers where threads were when a limit cut an execution off, once for each place.

@@ -189,6 +189,13 @@ pub fn found_there(kind: FindingKind, name: u64, message: String, stacks: Vec<St
     record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details: None, after });
 }
 
+/// Something is wrong with how these accesses follow each other.
+pub fn found_between(kind: FindingKind, message: Message, stacks: Vec<Stack>) {
+    let places: Vec<_> = stacks.iter().take(2).map(|stack| stack.frames.first()).collect();
+    let (fingerprint, after) = (hash((kind, &message.text, places)), None);
+    record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details: None, after });
+}
+
 /// Has anything been found in this execution so far?
 pub fn any_found() -> bool {
     !results().found.is_empty() || spec::is_violated()

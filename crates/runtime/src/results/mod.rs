@@ -9,7 +9,7 @@ use crate::platform::sys;
 pub use end::{all_cut_off, died, end, ending, fingerprint};
 use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request};
 use findings::{Found, hash};
-pub use findings::{any_found, found, found_there, is_first, misuse, race, stack, wild_access};
+pub use findings::{any_found, found, found_between, found_there, is_first, misuse, race, stack, wild_access};
 pub use output::{FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, separate_output};
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering;

@@ -69,6 +69,8 @@ struct Ride<'a> {
     executions: u64,
     blocked: u64,
     limited: bool,
+    /// Is nothing left of the budget?
+    spent: bool,
     race: Option<(Vec<FindingLabel>, StrategySpec)>,
     found: Vec<(u64, Borderline)>,
     /// Program points with an access of their thread before them.
@@ -88,6 +90,7 @@ impl<'a> Ride<'a> {
             executions: 0,
             blocked: 0,
             limited: false,
+            spent: false,
             race: None,
             found: Vec::new(),
             places: BTreeSet::new(),
@@ -99,7 +102,7 @@ impl<'a> Ride<'a> {
     fn look(&mut self, program: &Altered, graph: &Graph) -> Flow {
         let done = self.executions + self.blocked;
         if self.budget.is_spent(done) {
-            self.limited = true;
+            (self.limited, self.spent) = (true, true);
             return Flow::Break(());
         }
         if !self.stop {
@@ -155,7 +158,7 @@ impl<'a> Ride<'a> {
 impl Visitor<Altered> for Ride<'_> {
     fn execution(&mut self, program: &Altered, graph: &Graph) -> Flow {
         let flow = self.look(program, graph);
-        if !self.limited {
+        if !self.spent {
             self.executions += 1;
             self.states.insert(LitmusCase::state_of_graph(program.program(), graph));
         }
@@ -164,12 +167,12 @@ impl Visitor<Altered> for Ride<'_> {
     fn stuck(&mut self, program: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
         self.limited |= stuck == Stuck::Limit;
         let flow = self.look(program, graph);
-        self.blocked += 1;
+        self.blocked += u64::from(!self.spent);
         flow
     }
     fn failed(&mut self, program: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         let flow = self.look(program, graph);
-        self.executions += 1;
+        self.executions += u64::from(!self.spent);
         flow
     }
     fn race(&mut self, _: &Altered, _: &Graph, _: Node, _: Node) -> Flow {

@@ -20,7 +20,7 @@ use fencepost_trace::{CampaignSpec, Limits, Method, Model, Plan, StrategySpec};
 use std::time::Instant;
 
 /// Where an explored execution is cut off if nobody says.
-const EXPLORED_EVENTS: u64 = 10_000;
+pub const EXPLORED_EVENTS: u64 = 10_000;
 
 /// Every execution graph.
 pub fn check(
@@ -69,7 +69,7 @@ pub fn check(
 
 /// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
 /// if many have found something: until it has met everything that they found.
-fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Method) -> std::io::Result<Results> {
+pub fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Method) -> std::io::Result<Results> {
     // Which executions a limit on their number cuts off is only certain if one worker explores.
     let jobs = if request.work.executions.is_some() { 1 } else { request.work.jobs as u32 };
     let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -1,7 +1,7 @@
 //! What executions have found: told apart, looked at again, held against the suppressions.
 
 use super::Program;
-use super::again::Again;
+use super::again::{Again, reproduced};
 use super::finding::{add_details, finding, race_key};
 use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::event::Log;
 use fencepost_native::host::{Campaign, Found, Results};
 use fencepost_native::interrupt;
-use fencepost_trace::{CampaignSpec, Finding, Label, StrategySpec};
+use fencepost_trace::{CampaignSpec, Finding, FindingKind, Label, StrategySpec};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -126,7 +126,9 @@ impl<'a> Examiner<'a> {
         // An execution outside of our control has left no answers behind.
         let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
         let too_long = report.drawn.is_some() && campaign.request.max_steps > LONGEST_TRACED;
-        if lost || too_long {
+        // A way out of sc that no exploration could follow.
+        let cut = report.kind == FindingKind::ScViolation && report.steps.is_empty() && report.choices.is_empty();
+        if lost || cut || too_long {
             return;
         }
         let mut campaign = campaign.clone();
@@ -140,6 +142,7 @@ impl<'a> Examiner<'a> {
                 add_details(&mut one.finding, &seen.report, &again.trace, halves, &again.symbolizer);
                 one.found.report.stacks.clone_from(&seen.report.stacks);
             }
+            (Some(again), None) if reproduced(report.kind, &results, &again.trace) => {}
             (_, None) => log.warning(format!(
                 "the {} does not show again when its execution is run again in a fresh process: it depends on \
                  something besides scheduling and memory, such as files, or on executions before it (--restart fork)",

@@ -1,7 +1,7 @@
 //! Native programs.
 //!
 //! - [`program`]: what is run; [`campaign`]: what the host is told;
-//! - [`test`](mod@test), [`check`](mod@check), [`replay`](mod@replay): the commands;
+//! - [`test`](mod@test), [`check`](mod@check), [`safe`](mod@safe), [`replay`](mod@replay): the commands;
 //! - [`examine`]: what executions have found, [`again`]: one of them once more, [`suppressions`];
 //! - [`finding`], [`reason`], [`symbolizer`], [`cut_off`], [`restart`]: findings in the words of the source;
 //! - [`keeper`]: findings on disk while the work goes on; [`conclude`]: the result.
@@ -18,6 +18,7 @@ mod program;
 mod reason;
 mod replay;
 mod restart;
+mod safe;
 mod spec;
 mod suppressions;
 mod symbolizer;
@@ -30,6 +31,7 @@ pub use finding::finding;
 pub use program::Program;
 pub use replay::replay;
 pub use restart::restarted;
+pub use safe::safe;
 pub use spec::specify;
 pub use symbolizer::Symbolizer;
 pub use test::test;

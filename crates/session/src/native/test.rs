@@ -28,7 +28,7 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Many executions, at random.
 pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let begun = Instant::now();
-    let TestRequest { campaign: request, sampling, buffer, restart, prune } = request;
+    let TestRequest { campaign: request, sampling, buffer, restart, prune, watch } = request;
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(MAX_STEPS) };
     let strategy = StrategySpec::Random { seed: request.seed, sampling: *sampling };
@@ -36,6 +36,7 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     let mut campaign = requested(program, request, &plan, *restart);
     campaign.request.campaign = CampaignSpec::Sample { seed: request.seed, sampling: *sampling };
     campaign.request.prune = *prune;
+    campaign.request.watch.clone_from(watch);
     campaign.jobs = request.work.jobs;
     let specified = specify(program, request.spec, &mut campaign, log)?;
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;

@@ -15,10 +15,11 @@ use crate::platform::modules;
 use crate::results;
 use crate::threads::{clock, fibers, waiter_pool};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Next, Planned};
+use fencepost_engine::{Execution, Follow, Monitor, Next, Performed, Planned};
 use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
+use fencepost_safety::{Leaving, Window};
 use fencepost_trace::{
     Access, CampaignSpec, EventId, EventKind, FenceOrder, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
     StrategySpec, ThreadId, Value,
@@ -39,7 +40,7 @@ use time::{let_time_come, let_time_pass};
 /// them all, and the engine has none.
 enum Engine {
     C11(Execution<C11, ()>),
-    Sc(Execution<Sc, ()>),
+    Sc(Execution<Sc, Watching>),
     Tso(Execution<Tso, ()>),
     Pso(Execution<Pso, ()>),
     Pslo(Execution<Pslo, ()>),
@@ -59,6 +60,28 @@ macro_rules! each {
 
 use each;
 
+/// Watches executions under sc for models that they could leave it under, if somebody wants that.
+struct Watching(Option<Box<Window>>);
+
+impl Monitor for Watching {
+    fn begin(&mut self) {
+        self.0.iter_mut().for_each(|window| window.begin());
+    }
+
+    #[inline]
+    fn performed(&mut self, performed: &Performed) {
+        if let Some(window) = &mut self.0 {
+            window.performed(performed);
+        }
+    }
+}
+
+impl From<Sc> for Engine {
+    fn from(machine: Sc) -> Engine {
+        Engine::Sc(Execution::with_monitor(machine, Watching(None)))
+    }
+}
+
 macro_rules! engines {
     ($($machine:ident)*) => {
         $(impl From<$machine> for Engine {
@@ -69,7 +92,7 @@ macro_rules! engines {
     };
 }
 
-engines! { C11 Sc Tso Pso Pslo }
+engines! { C11 Tso Pso Pslo }
 
 /// Who answers the choices: whom the plan of the execution names, or a search.
 #[allow(clippy::large_enum_variant, reason = "there is one of them")]
@@ -126,6 +149,11 @@ pub fn initialise(request: &Request) {
     let prune = !(request.keep_traces || request.prune == Pruning::Off);
     let options = MachineOptions { buffer, prune, window: request.prune.window() };
     let mut engine = with_machine!(request.model, &options, machine => Engine::from(machine));
+    if let Engine::Sc(execution) = &mut engine
+        && !request.watch.is_empty()
+    {
+        execution.monitor_mut().0 = Some(Box::new(Window::new(&request.watch)));
+    }
     each!(&mut engine, e => e.set_recording(request.keep_traces));
     let is_opaque = modules::has_rust();
     if is_opaque {
@@ -176,6 +204,16 @@ impl Control {
             (chooser, CampaignSpec::Atomic) => *chooser = Chooser::Atomic(Atomic::default()),
             _ => ending::internal("an exploration asks for no answers"),
         }
+    }
+}
+
+/// How the execution at hand, under sc, could have left it.
+pub fn leavings() -> Vec<Leaving> {
+    match CONTROL.get().as_ref().map(|control| &control.engine) {
+        Some(Engine::Sc(execution)) => {
+            execution.monitor().0.as_ref().map_or_else(Vec::new, |window| window.found().to_vec())
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -309,16 +347,12 @@ fn ask(op: Op) -> Reply {
     }
     let label = modules::label(global::caller());
     let access = matches!(op, Op::Access(_));
-    let fences = |before: bool| {
-        let here = control().fences.iter().filter(move |(at, first, _)| *at == label && *first == before);
-        here.map(|(_, _, order)| *order).collect::<Vec<_>>()
-    };
     if access {
-        fences(true).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+        fences_at(label, true).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
     }
     let reply = explore::ask(op);
     if access {
-        fences(false).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+        fences_at(label, false).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
     }
     reply
 }
@@ -353,12 +387,15 @@ fn watch_for_changes() {
 /// The fences that were asked for at a program point.
 #[cold]
 fn fence_at(label: u32, before: bool) {
-    for i in 0..control().fences.len() {
-        let (at, first, order) = control().fences[i];
-        if at == label && first == before {
-            submit(Op::Access(Access::Fence { order }), label);
-        }
+    for order in fences_at(label, before) {
+        submit(Op::Access(Access::Fence { order }), label);
     }
+}
+
+/// Their orders.
+fn fences_at(label: u32, before: bool) -> Vec<FenceOrder> {
+    let here = control().fences.iter().filter(|(at, first, _)| *at == label && *first == before && label != 0);
+    here.map(|(_, _, order)| *order).collect()
 }
 
 /// Goes on with whatever comes next, until the running thread's operation is answered.

@@ -1,0 +1,88 @@
+//! `fencepost safe`, and `fencepost test --watch`.
+
+mod common;
+
+use common::{Output, command, copies, fencepost, finish};
+use std::path::{Path, PathBuf};
+
+fn example(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/safe").join(name)
+}
+
+fn native(directory: &Path, file: &Path, defines: &str, arguments: &[&str]) -> Output {
+    finish(
+        command(directory)
+            .arg(arguments[0])
+            .arg(file)
+            .args(["--format", "json", "--out"])
+            .arg(directory.join("out"))
+            .args(&arguments[1..])
+            .env("CFLAGS", defines),
+    )
+}
+
+#[test]
+fn many_litmus_tests_give_a_line_each() {
+    let directory = copies(&["SB", "MP"]);
+    let run = fencepost(directory.path(), &["safe", "SB.litmus", "MP.litmus", "--model", "tso,pso", "--format", "json"]);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    let lines = run.lines();
+    let key = |i: usize| (lines[i]["test"].as_str().unwrap(), lines[i]["model"].as_str().unwrap());
+    assert_eq!((key(0), key(1), key(2), key(3)), (("SB", "tso"), ("SB", "pso"), ("MP", "tso"), ("MP", "pso")));
+    // Store buffering: three executions under sc, and both loads need a fence before them.
+    assert_eq!(lines[0]["executions"], 3);
+    assert_eq!((&lines[0]["trace_safe"], &lines[0]["state_safe"]), (&false.into(), &false.into()));
+    assert_eq!(lines[0]["orderings"].as_array().map(Vec::len), Some(2));
+    // Message passing is safe where stores stay in order.
+    assert_eq!((&lines[2]["trace_safe"], &lines[2]["state_safe"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn a_way_out_can_be_replayed() {
+    let directory = copies(&["SB"]);
+    let run = fencepost(directory.path(), &["safe", "SB.litmus", "--format", "json"]);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    let json = run.json();
+    assert_eq!((&json["command"], &json["complete"]), (&"safe".into(), &true.into()));
+    let finding = &json["findings"][0];
+    assert_eq!(finding["kind"], "sc-violation");
+    let again = fencepost(directory.path(), &["replay", finding["replay"].as_str().expect("a file")]);
+    assert_eq!(again.status, 1, "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn sc_is_refused() {
+    let directory = copies(&["SB"]);
+    assert!(fencepost(directory.path(), &["safe", "SB.litmus", "--model", "sc"]).refused().contains("sc-safe"));
+}
+
+/// Figure 1 of the paper: under tso the consumer may sleep for ever; with a fence in each thread nothing leaves sc.
+#[test]
+fn the_lost_wake_up() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = native(directory.path(), &example("idle.c"), "", &["safe"]);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    let json = run.json();
+    assert_eq!((&json["trace_safe"], &json["complete"]), (&false.into(), &true.into()));
+    let finding = &json["findings"][0];
+    assert_eq!(finding["kind"], "sc-violation");
+    // Both loads pass the store before them, so that each thread needs a fence.
+    assert_eq!(json["orderings"].as_array().map(Vec::len), Some(2), "{}", json["orderings"]);
+    let again = fencepost(directory.path(), &["replay", finding["replay"].as_str().expect("a file")]);
+    assert_eq!(again.status, 1, "{}{}", again.stdout, again.stderr);
+
+    let fixed = native(directory.path(), &example("idle.c"), "-DFIXED", &["safe"]);
+    assert_eq!(fixed.status, 0, "{}{}", fixed.stdout, fixed.stderr);
+    assert_eq!(fixed.json()["trace_safe"], true);
+}
+
+#[test]
+fn random_executions_under_sc_are_watched() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let watch = ["test", "--model", "sc", "--watch", "tso,pso", "--executions", "1000"];
+    let run = native(directory.path(), &example("idle.c"), "", &watch);
+    assert_eq!(run.status, 1, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.json()["findings"][0]["kind"], "sc-violation");
+    let fixed = native(directory.path(), &example("idle.c"), "-DFIXED", &watch);
+    assert_eq!(fixed.status, 0, "{}{}", fixed.stdout, fixed.stderr);
+}
