@@ -37,13 +37,7 @@ pub fn measure() {
 }
 
 /// Explores all.
-fn explore(
-    program: &Path,
-    runtime: &Path,
-    model: Model,
-    watch: &[Model],
-    fences: &[Fence],
-) -> (Results, Explored) {
+fn explore(program: &Path, runtime: &Path, model: Model, watch: &[Model], fences: &[Fence]) -> (Results, Explored) {
     let mut campaign = Campaign::new(program, runtime, model, u64::MAX);
     campaign.request.max_steps = 10_000;
     campaign.request.watch = watch.to_vec();

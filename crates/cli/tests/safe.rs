@@ -24,7 +24,8 @@ fn native(directory: &Path, file: &Path, defines: &str, arguments: &[&str]) -> O
 #[test]
 fn many_litmus_tests_give_a_line_each() {
     let directory = copies(&["SB", "MP"]);
-    let run = fencepost(directory.path(), &["safe", "SB.litmus", "MP.litmus", "--model", "tso,pso", "--format", "json"]);
+    let run =
+        fencepost(directory.path(), &["safe", "SB.litmus", "MP.litmus", "--model", "tso,pso", "--format", "json"]);
     assert_eq!(run.status, 1, "{}", run.stderr);
     let lines = run.lines();
     let key = |i: usize| (lines[i]["test"].as_str().unwrap(), lines[i]["model"].as_str().unwrap());

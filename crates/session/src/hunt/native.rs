@@ -15,8 +15,8 @@ use fencepost_native::host::{self, Campaign, Results};
 use fencepost_predict::Profile;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
-    CampaignSpec, Cycle, CyclePoint, Limits, Model, Plan, Sampling, Scheduler, Segment, StrategySpec, Task, ThreadId,
-    Trace, Trials, execution_seed,
+    CampaignSpec, Cycle, CyclePoint, Limits, Method, Model, Plan, Sampling, Scheduler, Segment, StrategySpec, Task,
+    ThreadId, Trace, Trials, execution_seed,
 };
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -197,7 +197,8 @@ impl<'a> NativeSubject<'a> {
         let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = self.options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
         let deadline = left.map(host::monotonic_after);
-        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX };
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method: Method::Graph };
         campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
         campaign.request.max_steps = EXPLORED_EVENTS;
         campaign.request.restart = Restart::InPlace;

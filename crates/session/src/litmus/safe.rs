@@ -7,7 +7,7 @@
 use super::altered::{Altered, Change};
 use super::case::{LitmusCase, State};
 use super::collector::{Stop, Watch, label_of_node, steps};
-use super::exhaustive::{Method, explore};
+use super::exhaustive::{Way, explore};
 use crate::limits::Budget;
 use crate::progress::Progress;
 use fencepost_engine::Threads;
@@ -15,7 +15,7 @@ use fencepost_explore::graph::{
     Borderline, ExploreError, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, all_races, explore_parallel,
 };
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety};
+use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety, VerifiedBy};
 use fencepost_trace::{Failure, FenceOrder, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
 use std::collections::{BTreeSet, HashMap};
 
@@ -255,7 +255,7 @@ fn state_safe(task: Task<'_>, ride: &Ride<'_>) -> Result<Option<bool>, ExploreEr
         stop: Stop::AtRace,
         progress: task.progress,
     };
-    let weak = explore(task.case, watch, Method::of(task.model), task.budget, 1)?;
+    let weak = explore(task.case, watch, Way::of(task.model), task.budget, 1)?;
     let states: BTreeSet<&State> = weak.states.keys().collect();
     if states.iter().any(|state| !ride.states.contains(*state)) {
         // One that SC does not have is enough, unless SC was not explored to the end.
@@ -407,7 +407,17 @@ fn advice(label: &Label, order: FenceOrder) -> FenceAdvice {
     };
     let advice = format!("{} {}:{}: {name} before this", label.function, label.line, label.column);
     let (file, line) = (label.file.clone(), label.line);
-    FenceAdvice { advice, file, line, before: true, order: kind, pairs: Vec::new(), verified: true }
+    FenceAdvice {
+        advice,
+        file,
+        line,
+        before: true,
+        order: kind,
+        pairs: Vec::new(),
+        verified: true,
+        by: Some(VerifiedBy::Explored),
+        reads: None,
+    }
 }
 
 /// What could be weaker in a test that is safe, one thing at a time.

@@ -171,6 +171,7 @@ pub fn safe(
         suppressed: 0,
         states: None,
         coverage: None,
+        done: None,
         restart: None,
         started,
     };

@@ -5,16 +5,18 @@ use super::campaign::{requested, started, watched};
 use super::check::{EXPLORED_EVENTS, explore};
 use super::conclude::{Concluded, conclude};
 use super::examine::Examiner;
+use super::keeper::Keeper;
 use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::event::Log;
+use crate::finish::prepare;
 use crate::outcome::Outcome;
 use crate::request::{CampaignRequest, SafeRequest};
 use fencepost_mailbox::{Fence, Restart, Stack};
 use fencepost_native::host::{Campaign, Explored, Results};
-use fencepost_report::{Command, FenceAdvice, FenceKind, Report, Safety, Verdict};
-use fencepost_trace::{Action, FenceOrder, FindingKind, Limits, Model, Plan, StrategySpec};
+use fencepost_report::{Command, FenceAdvice, FenceKind, Report, Safety, Verdict, VerifiedBy};
+use fencepost_trace::{Action, FenceOrder, FindingKind, Limits, Method, Model, Plan, StrategySpec};
 use std::time::{Duration, Instant};
 
 /// So long it is tried which orderings are needed, if the user sets no limit.
@@ -38,18 +40,22 @@ pub fn safe(
     let mut campaign = requested(program, request, &plan, Restart::InPlace);
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     let suppressions = Suppressions::find(None, &program.executable)?;
+    prepare(request.out.as_deref())?;
     started(request, None, log);
     let examiner = Examiner::new(program, &suppressions);
+    let mut keeper = Keeper::new(Command::Safe, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, true, log, |campaign, log| {
         let mut under_sc = under_sc(campaign, request.model);
-        watched(campaign, log, || explore(&mut under_sc, request))
+        watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, Method::Graph))
     })?;
-    let explored = searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let explored =
+        searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
     let concluded = Concluded {
         command: Command::Safe,
         complete: Some(explored.complete),
         executions: explored.executions,
         blocked: explored.blocked,
+        done: None,
         begun,
     };
     let orderings = match asked.orderings && explored.complete {
@@ -161,7 +167,7 @@ impl Search<'_> {
         let mut campaign = under_sc(self.campaign, self.request.model);
         campaign.request.fences = fences.to_vec();
         campaign.request.stop_at_first = stop;
-        explore(&mut campaign, self.request).ok()
+        explore(&mut campaign, self.request, Method::Graph).ok()
     }
 }
 
@@ -204,5 +210,7 @@ fn advice(fence: &Fence, verified: bool, symbolizer: &Symbolizer) -> FenceAdvice
         order: kind,
         pairs: Vec::new(),
         verified,
+        by: verified.then_some(VerifiedBy::Explored),
+        reads: None,
     }
 }
