@@ -1,5 +1,5 @@
-//! Programs with the verdict that is right beside them: `verdicts/*`, in C, C++ and Rust; in `verdicts/waiting` those that
-//! wait on futexes, in C++'s and Rust's standard libraries, and in loops.
+//! Programs with the verdict that is right beside them: `verdicts/*`, in C, C++ and Rust; in `verdicts/waiting` those
+//! that wait on futexes, in C++'s and Rust's standard libraries, and in loops.
 //!
 //! A program begins with comments: why the verdict is what it is, and for each command a line
 //!
