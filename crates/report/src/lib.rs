@@ -40,15 +40,20 @@
 
 mod describe;
 mod document;
+mod dot;
 mod evidence;
 mod format;
 mod hunt;
 mod json;
+mod junit;
 mod litmus;
 mod names;
 mod order;
+mod relations;
 mod run;
+mod sarif;
 pub mod text;
+mod words;
 
 pub use describe::{Describe, statement_at};
 pub use document::{Document, Report};
