@@ -338,3 +338,24 @@ fn an_exploration_of_what_never_ends_ends() {
     let run = run("check", "endless.c", &endless, &["--max-steps", "300"]);
     is_incomplete(&run, "thread 0 in main");
 }
+
+/// An execution that does not end and cannot be interrupted says nothing about the program: the host has killed it.
+#[test]
+fn what_the_host_kills_is_no_finding() {
+    let source = "#define _GNU_SOURCE\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+         int main(void) { unsigned long all = ~0ul; syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);\n\
+         for (;;) __asm__ volatile(\"\"); }\n";
+    for (verb, arguments) in [("check", &["--timeout", "1s"][..]), ("test", &["--timeout", "1s", "--executions", "1"])]
+    {
+        is_incomplete(&run(verb, "deaf.c", source, arguments), "was killed");
+    }
+}
+
+/// An execution that does not end, but can be interrupted: the reason is the limit of time, and the place is said.
+#[test]
+fn what_takes_too_long_is_no_finding_and_no_proof() {
+    let source = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int x;\n\
+         static void *f(void *u) { if (atomic_load(&x)) for (;;) __asm__ volatile(\"\"); return u; }\n\
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); atomic_store(&x, 1); pthread_join(t, 0); }\n";
+    is_incomplete(&run("check", "busy.c", source, &["--timeout", "1s"]), "busy.c:4");
+}

@@ -1,4 +1,5 @@
-//! Programs with the verdict that is right beside them: `verdicts/*`, in C, C++ and Rust.
+//! Programs with the verdict that is right beside them: `verdicts/*`, in C, C++ and Rust; in `verdicts/waiting` those
+//! that wait on futexes, in C++'s and Rust's standard libraries, and in loops.
 //!
 //! A program begins with comments: why the verdict is what it is, and for each command a line
 //!
@@ -91,12 +92,27 @@ fn fits(output: &Output, expected: &Verdict) -> bool {
         && expected.executions.is_none_or(|most| json["executions"].as_u64().is_some_and(|number| number <= most))
 }
 
+/// The programs of a folder.
+fn programs(folder: &str) -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let entries = std::fs::read_dir(folder).expect("the programs").map(|entry| entry.expect("a file").path());
+    let is_program = |path: &PathBuf| path.extension().is_some_and(|ending| ending != "h");
+    let mut programs: Vec<PathBuf> = entries.filter(is_program).collect();
+    programs.sort();
+    programs
+}
+
 #[test]
 fn every_program_gets_the_verdict_that_is_right() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts");
-    let mut programs: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("the programs").map(|entry| entry.expect("a file").path()).collect();
-    programs.sort();
+    hold_all(programs("verdicts"));
+}
+
+#[test]
+fn so_does_every_program_that_waits() {
+    hold_all(programs("verdicts/waiting"));
+}
+
+fn hold_all(programs: Vec<PathBuf>) {
     let mut work = Vec::new();
     for program in programs {
         let lines = expectations(&std::fs::read_to_string(&program).expect("a program"));

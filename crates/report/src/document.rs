@@ -1,7 +1,7 @@
 //! The result of a command, before it has a form.
 
-use crate::{Describe, Evidence, HuntReport, RunReport, Verdict};
-use fencepost_trace::Finding;
+use crate::{Command, Describe, Evidence, HuntReport, RunReport, Verdict};
+use fencepost_trace::{Finding, Model};
 
 /// What a command found: the data of every report format.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +18,62 @@ impl Report {
         match self {
             Report::Run(report) => report.verdict,
             Report::Hunt(report) => report.verdict,
+        }
+    }
+
+    /// The version of Fencepost.
+    pub fn version(&self) -> &str {
+        match self {
+            Report::Run(report) => &report.fencepost,
+            Report::Hunt(report) => &report.fencepost,
+        }
+    }
+
+    /// The subcommand.
+    pub fn command(&self) -> Command {
+        match self {
+            Report::Run(report) => report.command,
+            Report::Hunt(report) => report.command,
+        }
+    }
+
+    /// The target as the user named it.
+    pub fn target(&self) -> &str {
+        match self {
+            Report::Run(report) => &report.target,
+            Report::Hunt(report) => &report.target,
+        }
+    }
+
+    /// The memory model.
+    pub fn model(&self) -> Model {
+        match self {
+            Report::Run(report) => report.model,
+            Report::Hunt(report) => report.model,
+        }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        match self {
+            Report::Run(report) => report.seed,
+            Report::Hunt(report) => report.seed,
+        }
+    }
+
+    /// How many executions were run.
+    pub fn executions(&self) -> u64 {
+        match self {
+            Report::Run(report) => report.executions,
+            Report::Hunt(report) => report.executions,
+        }
+    }
+
+    /// How long it took.
+    pub fn seconds(&self) -> f64 {
+        match self {
+            Report::Run(report) => report.seconds,
+            Report::Hunt(report) => report.seconds,
         }
     }
 

@@ -4,7 +4,7 @@
 //! says of it, from that line.
 
 use crate::text::TextStyle;
-use crate::{Document, json, text};
+use crate::{Document, dot, json, junit, sarif, text};
 use std::str::FromStr;
 
 macro_rules! formats {
@@ -48,6 +48,12 @@ formats! {
     Text: text, "for people";
     /// One JSON document.
     Json: json, "for programs";
+    /// SARIF 2.1.0.
+    Sarif: sarif, "SARIF 2.1.0, for code hosts and editors";
+    /// JUnit XML.
+    Junit: junit, "JUnit XML, for CI systems";
+    /// Graphviz.
+    Dot: dot, "a Graphviz graph of each execution";
 }
 
 impl FromStr for Format {

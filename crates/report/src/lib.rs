@@ -41,16 +41,21 @@
 
 mod describe;
 mod document;
+mod dot;
 mod evidence;
 mod format;
 mod hunt;
 mod json;
+mod junit;
 mod litmus;
 mod names;
 mod order;
+mod relations;
 mod run;
 mod safety;
+mod sarif;
 pub mod text;
+mod words;
 
 pub use describe::{Describe, statement_at};
 pub use document::{Document, Report};

@@ -102,7 +102,7 @@ fn source_of(event: &Event) -> Option<EventId> {
 }
 
 /// The stores to bytes of `reader`'s location that come after the one it read in coherence order, itself aside.
-fn newer_stores(trace: &Trace, reader: &Event) -> Vec<EventId> {
+pub(crate) fn newer_stores(trace: &Trace, reader: &Event) -> Vec<EventId> {
     let (Some(at), Some(from)) = (reader.kind.location(), source_of(reader)) else { return Vec::new() };
     let lists = trace.coherence.iter().filter(|list| list.address < at.end() && at.address < list.address + list.bytes);
     lists

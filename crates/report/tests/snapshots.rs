@@ -1,10 +1,13 @@
 //! The text that people see, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report`
 //! writes them anew; the difference is then for review.
 
+mod common;
+
+use common::schema::Schema;
 use fencepost_report::text::{self, Call, Execution, Mark, TextStyle};
 use fencepost_report::{
-    Command, ConditionText, Describe, LitmusReport, ModelResult, Order, Quantifier, Reached, RunReport, Seen,
-    ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
+    Command, ConditionText, Describe, Document, Format, LitmusReport, ModelResult, Order, Quantifier, Reached, Report,
+    RunReport, Seen, ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
@@ -391,4 +394,45 @@ fn a_campaign_that_came_to_no_end_says_so() {
     let mut report = run(Verdict::Incomplete, vec![]);
     (report.blocked, report.states) = (report.executions, None);
     check("run-cut-off.txt", &text::run(&report, &[], &Words, style(100)));
+}
+
+// ---- for machines
+
+/// A race with an execution that is none of its own: SARIF has both places, and a flow for each thread, whose steps are
+/// numbered as they happened. The schema is the part of SARIF 2.1.0 that is used, written out by hand.
+#[test]
+fn findings_for_machines() {
+    let execution = ShownExecution {
+        trace: buffers(),
+        order: Order::Executed,
+        describe: Rc::new(Words),
+        races: Vec::new(),
+        state: Vec::new(),
+        involved: Vec::new(),
+        marks: Vec::new(),
+    };
+    let evidence = [execution.into()];
+    let report = Report::Run(run(Verdict::Fail, vec![data_race()]));
+    let document = Document { report: &report, evidence: &evidence, describe: &Words };
+    let render = |format: Format| format.render(&document, style(100));
+    let json = serde_json::from_str(&render(Format::Json)).expect("JSON");
+    Schema::new("report").holds(&json, "json");
+    let sarif: serde_json::Value = serde_json::from_str(&render(Format::Sarif)).expect("JSON");
+    Schema::new("sarif-subset").holds(&sarif, "sarif");
+    let result = &sarif["runs"][0]["results"][0];
+    let line = |place: &serde_json::Value| place["physicalLocation"]["region"]["startLine"].as_u64();
+    assert_eq!((line(&result["locations"][0]), line(&result["relatedLocations"][0])), (Some(5), Some(10)));
+    let flows = result["codeFlows"][0]["threadFlows"].as_array().expect("a list");
+    let steps = flows.iter().flat_map(|flow| flow["locations"].as_array().expect("a list"));
+    let mut orders: Vec<u64> = steps.filter_map(|step| step["executionOrder"].as_u64()).collect();
+    orders.sort_unstable();
+    assert_eq!((flows.len(), orders), (2, (1..=6).collect()));
+    // Both loads read the initial value, and so come before the store that they did not see.
+    assert_eq!(render(Format::Dot).matches("label=\"fr\"").count(), 2);
+    check("run-fail.xml", &render(Format::Junit));
+    let nothing = Report::Run(run(Verdict::Pass, vec![]));
+    let document = Document { report: &nothing, evidence: &[], ..document };
+    let sarif = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
+    Schema::new("sarif-subset").holds(&sarif, "nothing");
+    assert!(Format::Junit.render(&document, style(100)).contains("failures=\"0\""));
 }

@@ -37,6 +37,7 @@ fn name(event: &Event<'_>) -> Option<&'static str> {
         Event::Finding(_) => "finding",
         Event::Cycle(_) => "cycle",
         Event::Litmus(_) => "litmus",
+        Event::Safe(_) => "safe",
         Event::LitmusFailed { .. } => "failed",
         Event::Done(_) => "done",
         // How many of these there are is a matter of time and of the machine.

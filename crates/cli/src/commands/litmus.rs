@@ -3,7 +3,7 @@
 use crate::args::{ModelList, WorkArgs};
 use crate::error::{Error, Status};
 use crate::screen::{Screen, complain_of};
-use fencepost_report::{LitmusReport, litmus_error_json, litmus_json, text};
+use fencepost_report::{Format, LitmusReport, litmus_error_json, litmus_json, text};
 use fencepost_session::{
     Error as SessionError, Event, LitmusExplored, LitmusRequest, LitmusTotals, Sink, Wanted, litmus, plain,
 };
@@ -42,6 +42,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
+    if !matches!(screen.format, Format::Text | Format::Json) {
+        let name = screen.format.name();
+        return Err(Error::usage(format!("litmus prints text or json, not {name}: use `fencepost check`")));
+    }
     let request = LitmusRequest {
         files: args.files,
         models: args.model.0,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Status};
 use crate::screen::Screen;
-use fencepost_report::text;
+use fencepost_report::{Format, text};
 use fencepost_session::{ReplayRequest, Replayed, Rerun, replay};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,6 +27,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
+    if !matches!(screen.format, Format::Text | Format::Json) {
+        return Err(Error::usage(format!("replay prints text or json, not {}", screen.format.name())));
+    }
     let gdb = args.gdb.then_some(args.gdb_arguments);
     let replayed = replay(&ReplayRequest { recording: args.recording, target: args.target, gdb })?;
     let status = if replayed.finding.is_some() { Status::Found } else { Status::Clean };

@@ -17,14 +17,5 @@ pub fn evidence(evidence: &Evidence, style: TextStyle) -> String {
 
 /// An execution, threads side by side.
 pub fn shown_execution(shown: &ShownExecution, style: TextStyle) -> String {
-    let view = Execution {
-        trace: &shown.trace,
-        order: shown.order,
-        describe: &*shown.describe,
-        races: &shown.races,
-        state: &shown.state,
-        involved: &shown.involved,
-        marks: &shown.marks,
-    };
-    execution(&view, style)
+    execution(&Execution::from(shown), style)
 }

@@ -6,12 +6,9 @@
 use super::TextStyle;
 use super::layout::{clean, counted, cut, width, wrap};
 use super::relevant::relevant;
-use crate::order::Staleness;
-use crate::{Describe, Order, Timeline};
-use fencepost_trace::{
-    Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, Location, Outcome, RmwOrder, StoreOrder, ThreadId,
-    Trace, Value,
-};
+use crate::words::{effect, remarks, source, statement};
+use crate::{Describe, Order, ShownExecution, Timeline};
+use fencepost_trace::{Event, EventId, Label, Outcome, ThreadId, Trace};
 
 /// Narrower columns than this are not worth reading.
 const LEAST_COLUMN: usize = 22;
@@ -33,6 +30,26 @@ pub struct Execution<'a> {
     pub involved: &'a [ThreadId],
     /// What happened between the events.
     pub marks: &'a [Mark],
+}
+
+impl<'a> From<&'a ShownExecution> for Execution<'a> {
+    fn from(shown: &'a ShownExecution) -> Execution<'a> {
+        Execution {
+            trace: &shown.trace,
+            order: shown.order,
+            describe: &*shown.describe,
+            races: &shown.races,
+            state: &shown.state,
+            involved: &shown.involved,
+            marks: &shown.marks,
+        }
+    }
+}
+
+/// For each event of an execution whether it is worth showing.
+pub(crate) fn relevant_events(shown: &Execution<'_>, timeline: &Timeline) -> Vec<bool> {
+    let after = shown.marks.iter().map(|mark| mark.after).max();
+    relevant(shown.trace, timeline, shown.involved, after)
 }
 
 /// Something that is no event but worth a row, such as a plain access that races.
@@ -67,8 +84,7 @@ struct Columns {
 /// The execution as text.
 pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     let timeline = Timeline::new(shown.trace, shown.order);
-    let after = shown.marks.iter().map(|mark| mark.after).max();
-    let kept = relevant(shown.trace, &timeline, shown.involved, after);
+    let kept = relevant_events(shown, &timeline);
     let is_shown = |id: EventId| kept.get(id.index() - 1).copied().unwrap_or(false);
     let visible = timeline.events().iter().filter(|id| is_shown(**id)).filter_map(|id| shown.trace.event(*id));
     let mut threads: Vec<ThreadId> =
@@ -187,119 +203,12 @@ fn fit_source(source: &str, most: usize) -> String {
 /// What a step did: its statement, its effect, and what is odd about it.
 fn cell(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> Vec<Line> {
     let mut lines = vec![Line::Source(source(shown, timeline, event))];
-    let named = |at| clean(&shown.describe.location(at)).into_owned();
-    let from = |store: EventId| match store.is_init() {
-        true => "the initial value".to_owned(),
-        false if timeline.reads_own_buffer(event.id, store) => format!("#{} in its own buffer", timeline.number(store)),
-        false => format!("#{}", timeline.number(store)),
-    };
-    let effect = match &event.kind {
-        kind if synchronisation(kind).is_some() => {
-            synchronisation(kind).map_or_else(String::new, |(what, at)| match at {
-                Some(at) => format!("{what} {}", named(at)),
-                None => what,
-            })
-        }
-        EventKind::Load { at, order, value, from: store, failed_rmw, .. } => {
-            let how = if *failed_rmw { "fails: reads" } else { "reads" };
-            let value = shown.describe.value(*at, *value);
-            format!("{how} {} = {value} from {} ({})", named(*at), from(*store), load_order(*order))
-        }
-        EventKind::Store { at, order, value } => {
-            let value = shown.describe.value(*at, *value);
-            let buffered = if timeline.is_buffered(event.id) { " into its buffer" } else { "" };
-            format!("writes {} = {value}{buffered} ({})", named(*at), store_order(*order))
-        }
-        EventKind::Rmw { at, order, read, written, from: store, .. } => {
-            let (read, written) = (shown.describe.value(*at, *read), shown.describe.value(*at, *written));
-            format!("{} from {read} to {written}, read from {} ({})", named(*at), from(*store), rmw_order(*order))
-        }
-        EventKind::Fence { order } => format!("fence ({})", fence_order(*order)),
-        EventKind::Commit { .. } => String::new(),
-    };
+    let effect = effect(shown, timeline, event);
     if !effect.is_empty() {
         lines.push(Line::Effect(effect));
     }
     lines.extend(remarks(shown, timeline, event).into_iter().map(Line::Remark));
     lines
-}
-
-fn source(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> String {
-    if let EventKind::Commit { store } = event.kind {
-        return format!("#{} ({}) leaves the buffer", timeline.number(store), wrote(shown, store));
-    }
-    // These two are nobody's statements.
-    match (event.kind.location().and_then(Location::as_hidden), event.kind.is_read()) {
-        (Some((Hidden::ThreadStart, _)), true) => return "starts".to_owned(),
-        (Some((Hidden::ThreadEnd, _)), false) => return "ends".to_owned(),
-        _ => {}
-    }
-    shown.trace.label(event).map_or_else(String::new, |label| statement(shown, label))
-}
-
-fn statement(shown: &Execution<'_>, label: &Label) -> String {
-    let statement = shown.describe.statement(label).unwrap_or_else(|| label.function.clone());
-    let line = if label.line == 0 { String::new() } else { format!("{}: ", label.line) };
-    format!("{line}{}", clean(&statement))
-}
-
-/// What an access of a hidden location means to the program, and the object, if it has a name. Empty if the source
-/// says it all.
-fn synchronisation(kind: &EventKind) -> Option<(String, Option<Location>)> {
-    let at = kind.location()?;
-    let (hidden, key) = at.as_hidden()?;
-    let written = kind.written().map(|value| value.0);
-    let words = match (hidden, kind.is_read(), written) {
-        (Hidden::ThreadStart, true, _) | (Hidden::ThreadEnd, false, _) => return Some((String::new(), None)),
-        (Hidden::ThreadStart, ..) => return Some((format!("creates thread {key}"), None)),
-        (Hidden::ThreadEnd, ..) => return Some((format!("joins thread {key}"), None)),
-        (Hidden::Mutex | Hidden::RwLock, true, None) => "does not get",
-        (Hidden::Mutex | Hidden::RwLock, true, Some(_)) => "takes",
-        (Hidden::Mutex | Hidden::RwLock, false, _) => "releases",
-        // Who waits is a number that means nothing to anybody, but for nobody.
-        (Hidden::Condvar, ..) => match kind {
-            EventKind::Rmw { read: Value::ZERO, written: Value::ZERO, .. } => "finds nobody waiting at",
-            EventKind::Rmw { read: Value::ZERO, .. } => "begins to wait at",
-            EventKind::Rmw { written: Value::ZERO, .. } => "no longer waits at",
-            _ => "changes who waits at",
-        },
-        (Hidden::File, ..) => match kind {
-            EventKind::Rmw { order: RmwOrder::Release, .. } => "writes to",
-            _ => "has read from",
-        },
-        _ => return None,
-    };
-    Some((words.to_owned(), Some(at)))
-}
-
-fn wrote(shown: &Execution<'_>, store: EventId) -> String {
-    let Some(kind) = shown.trace.event(store).map(|event| &event.kind) else { return String::new() };
-    let (Some(at), Some(value)) = (kind.location(), kind.written()) else { return String::new() };
-    format!("{} = {}", clean(&shown.describe.location(at)), shown.describe.value(at, value))
-}
-
-fn remarks(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> Vec<String> {
-    let mut remarks = Vec::new();
-    match timeline.staleness(shown.trace, event) {
-        Some(Staleness::Stale(newer)) => {
-            remarks.push(format!("stale: #{} wrote {} before", timeline.number(newer), wrote(shown, newer)));
-        }
-        Some(Staleness::Buffered(newer)) => {
-            let owner = shown.trace.event(newer).map_or_else(String::new, |e| shown.describe.thread(e.thread));
-            let number = timeline.number(newer);
-            remarks.push(format!("does not see #{number} ({}), still in the buffer of {owner}", wrote(shown, newer)));
-        }
-        None => {}
-    }
-    for (first, second) in shown.races {
-        let other = match event.id {
-            id if id == *first => *second,
-            id if id == *second => *first,
-            _ => continue,
-        };
-        remarks.push(format!("races with #{}", timeline.number(other)));
-    }
-    remarks
 }
 
 fn ending(shown: &Execution<'_>, style: TextStyle) -> String {
@@ -327,41 +236,4 @@ fn ending(shown: &Execution<'_>, style: TextStyle) -> String {
         }
     }
     text
-}
-
-fn load_order(order: LoadOrder) -> &'static str {
-    match order {
-        LoadOrder::Plain => "plain",
-        LoadOrder::Relaxed => "relaxed",
-        LoadOrder::Acquire => "acquire",
-        LoadOrder::SeqCst => "seq_cst",
-    }
-}
-
-fn store_order(order: StoreOrder) -> &'static str {
-    match order {
-        StoreOrder::Plain => "plain",
-        StoreOrder::Relaxed => "relaxed",
-        StoreOrder::Release => "release",
-        StoreOrder::SeqCst => "seq_cst",
-    }
-}
-
-fn rmw_order(order: RmwOrder) -> &'static str {
-    match order {
-        RmwOrder::Relaxed => "relaxed",
-        RmwOrder::Acquire => "acquire",
-        RmwOrder::Release => "release",
-        RmwOrder::AcqRel => "acq_rel",
-        RmwOrder::SeqCst => "seq_cst",
-    }
-}
-
-fn fence_order(order: FenceOrder) -> &'static str {
-    match order {
-        FenceOrder::Acquire => "acquire",
-        FenceOrder::Release => "release",
-        FenceOrder::AcqRel => "acq_rel",
-        FenceOrder::SeqCst => "seq_cst",
-    }
 }

@@ -12,6 +12,7 @@ mod states;
 mod style;
 
 pub use evidence::{evidence, shown_execution};
+pub(crate) use execution::relevant_events;
 pub use execution::{Execution, Mark, execution};
 pub use finding::{finding, render, reproduced, run};
 pub use hunt::hunt;

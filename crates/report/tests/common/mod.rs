@@ -1,0 +1,3 @@
+//! What tests of the formats share.
+
+pub mod schema;
