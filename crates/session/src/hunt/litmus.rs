@@ -235,12 +235,6 @@ impl Subject for LitmusSubject<'_> {
         Ok(Tested::default())
     }
 
-    fn watch(&mut self, _: &[Cycle]) {}
-
-    fn met(&mut self) -> Vec<Exposure> {
-        Vec::new()
-    }
-
     fn longest(&self) -> u64 {
         0
     }

@@ -60,9 +60,6 @@ pub struct NativeSubject<'a> {
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
-    /// The cycles that are looked for in passing, and what was met.
-    watched: Vec<Cycle>,
-    met: Vec<Exposure>,
 }
 
 impl<'a> NativeSubject<'a> {
@@ -80,8 +77,6 @@ impl<'a> NativeSubject<'a> {
             restart: Restart::Auto,
             outcomes: None,
             judged: true,
-            watched: Vec::new(),
-            met: Vec::new(),
         };
         let mut campaign = subject.campaign(Model::Sc, &[]);
         subject.judged = specify(program, options.spec, &mut campaign, log)?;
@@ -130,17 +125,6 @@ impl<'a> NativeSubject<'a> {
         Some(Exposure { attempt: task as usize, execution, harm, failures, choices, graph, with })
     }
 
-    /// Keeps what was met in passing; the rest stays.
-    fn keep_met(&mut self, results: &mut Results) {
-        let is_met = |record: &Record| matches!(record, Record::Exposed { met: true, .. });
-        let (met, rest): (Vec<Record>, Vec<Record>) =
-            std::mem::take(&mut results.exposed).into_iter().partition(is_met);
-        results.exposed = rest;
-        let mut met: Vec<Exposure> = met.into_iter().filter_map(|record| self.exposure(record)).collect();
-        met.sort_by_key(|exposure| exposure.execution);
-        self.met.extend(met);
-    }
-
     /// An execution that was run again, in the names of the program.
     fn again(&mut self, mut trace: Trace, places: &[Frame], exposure: &Exposure) -> Again {
         let names = self.names(&trace, places);
@@ -182,7 +166,6 @@ impl<'a> NativeSubject<'a> {
             points: self.points.for_runtime(),
             outputs: self.outputs.clone(),
             failures: self.failures.clone(),
-            cycles: self.watched.clone(),
             ..Hunt::default()
         }
     }
@@ -320,15 +303,6 @@ impl Subject for NativeSubject<'_> {
         Ok(sampled)
     }
 
-    fn watch(&mut self, cycles: &[Cycle]) {
-        self.watched = cycles.to_vec();
-        self.met.clear();
-    }
-
-    fn met(&mut self) -> Vec<Exposure> {
-        std::mem::take(&mut self.met)
-    }
-
     fn longest(&self) -> u64 {
         // A process of its own costs as much as many events.
         if self.restart == Restart::Fork { self.longest.max(FORK) } else { self.longest }
@@ -340,9 +314,7 @@ impl Subject for NativeSubject<'_> {
         campaign.request.first = first;
         campaign.request.count = executions;
         campaign.request.keep_outputs = true;
-        campaign.request.hunt = (!self.watched.is_empty()).then(|| self.hunt());
-        let mut results = self.run(&campaign)?;
-        self.keep_met(&mut results);
+        let results = self.run(&campaign)?;
         let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
         let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
         let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
@@ -362,9 +334,8 @@ impl Subject for NativeSubject<'_> {
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
             let seed = execution_seed(self.options.seed, round);
-            let mut results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
+            let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
-            self.keep_met(&mut results);
             for record in results.exposed {
                 if let Record::Exposed { task, execution, harm, failures, choices, .. } = record {
                     let execution = execution + first as u64 * trials;

@@ -4,7 +4,6 @@ use super::candidate::Candidate;
 use super::lessons::Lessons;
 use super::options::{Options, is_late};
 use super::search::Search;
-use super::settle;
 use super::subject::{Attempt, Exposure, Fences, Subject};
 use super::trials::on_schedule;
 use crate::error::Error;
@@ -29,8 +28,6 @@ pub struct Round<'a, S> {
     fences: &'a Fences,
     deadline: Option<Instant>,
     number: u64,
-    /// Cycles that made the program fail together.
-    together: Vec<Exposure>,
 }
 
 impl<'a, S: Subject> Round<'a, S> {
@@ -41,7 +38,7 @@ impl<'a, S: Subject> Round<'a, S> {
         fences: &'a Fences,
         deadline: Option<Instant>,
     ) -> Round<'a, S> {
-        Round { subject, options, fences, deadline, number: 0, together: Vec::new() }
+        Round { subject, options, fences, deadline, number: 0 }
     }
 
     /// Solves for the cycles that have no schedule yet, with what was learned, and tries the schedules.
@@ -158,56 +155,6 @@ impl<'a, S: Subject> Round<'a, S> {
         Ok(unexplained)
     }
 
-    /// Executions that look for harm: they are no trials of a cycle, and what they meet counts as met in passing.
-    pub fn campaign(
-        &mut self,
-        search: &mut Search,
-        attempts: &[(usize, StrategySpec)],
-        each: u64,
-    ) -> Result<(), Error> {
-        self.number += 1;
-        let portion = (PORTION / each).max(1) as usize;
-        for (part, list) in attempts.chunks(portion).enumerate() {
-            if is_late(self.deadline) {
-                search.complete = false;
-                return Ok(());
-            }
-            let asked: Vec<Attempt> = list
-                .iter()
-                .map(|(i, strategy)| Attempt { cycle: search.cycles[*i].cycle.clone(), strategy: strategy.clone() })
-                .collect();
-            let number = self.number << 20 | part as u64;
-            let (blocked, exposures) = self.subject.attempt(&asked, each, number, self.fences)?;
-            self.absorb(search);
-            search.blocked += blocked;
-            search.executions += each * list.len() as u64;
-            for mut exposure in exposures {
-                exposure.attempt = list[exposure.attempt].0;
-                take(search, exposure);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes in what was met in passing.
-    pub fn absorb(&mut self, search: &mut Search) {
-        for exposure in self.subject.met() {
-            if exposure.with.is_empty() {
-                take(search, exposure);
-            } else {
-                self.together.push(exposure);
-            }
-        }
-    }
-
-    /// After everything: cycles that make the program fail together, where none is enough alone.
-    pub fn blame(&mut self, search: &mut Search) {
-        let mut sets = std::mem::take(&mut self.together);
-        sets.retain(|set| !set.with.iter().any(|cycle| search.cycles[*cycle].is_harmful()));
-        settle::blame(&mut sets);
-        sets.into_iter().for_each(|exposure| take(search, exposure));
-    }
-
     /// Makes attempts, each so often. Those that were successful.
     fn run(
         &mut self,
@@ -230,7 +177,6 @@ impl<'a, S: Subject> Round<'a, S> {
                 .collect();
             let number = self.number << 20 | part as u64;
             let (blocked, exposures) = self.subject.attempt(&asked, trials, number, self.fences)?;
-            self.absorb(search);
             search.complete &= !is_late(self.deadline);
             search.blocked += blocked;
             search.executions += trials * list.len() as u64;
@@ -244,14 +190,5 @@ impl<'a, S: Subject> Round<'a, S> {
         good.sort_unstable();
         good.dedup();
         Ok(good)
-    }
-}
-
-/// A cycle that was met in passing counts if nothing is known of it yet.
-fn take(search: &mut Search, exposure: Exposure) {
-    let candidate = &mut search.cycles[exposure.attempt];
-    if candidate.exposed == 0 || exposure.harm.is_some() && candidate.harmful == 0 {
-        candidate.trials += 1;
-        candidate.note(exposure, HuntMethod::Random);
     }
 }

@@ -144,12 +144,6 @@ pub trait Subject {
     /// that waits so often at most.
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;
 
-    /// From now on, looks for these cycles in whatever is run under the model; see [`met`](Subject::met).
-    fn watch(&mut self, cycles: &[Cycle]);
-
-    /// What has been met in passing since the last time, with the number of the cycle as the attempt.
-    fn met(&mut self) -> Vec<Exposure>;
-
     /// Runs it with whatever reordering chance brings, with these fences in force.
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error>;
 

@@ -1,6 +1,5 @@
 //! Which cycle is tried how, and how often.
 
-use super::candidate::Candidate;
 use super::lessons::Lessons;
 use super::options::Options;
 use super::round::Round;
@@ -8,7 +7,7 @@ use super::search::Search;
 use super::subject::{Fences, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Points, RelaxerOptions, Schedule, Severity, Stop, StrategySpec};
+use fencepost_trace::{Cycle, Points, Schedule, Severity, Stop, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -19,14 +18,9 @@ const STAGES: usize = 4;
 const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
-/// Where not every execution can be looked at: how many look for harm, all cycles together, and how many each at least
-/// and at most; how long accesses are held back; how many executions as `test` has them follow. Fewer if executions have
-/// more events than usual, or fewer trials are asked for.
-const CAMPAIGN: u64 = 60_000;
-const FEWEST: u64 = 4;
-const MOST: u64 = 1_000;
-const DELAYS: [u64; 4] = [10, 30, 90, 400];
-const TESTED: u64 = 20_000;
+/// How many executions as `test` has them are looked through where not all can be explored. Fewer if executions have more
+/// events than usual, or fewer trials are asked for.
+const TESTED: u64 = 4_000;
 const USUAL: u64 = 300;
 const TRIALS: u64 = 30;
 
@@ -43,8 +37,6 @@ pub fn trials(
     search: &mut Search,
 ) -> Result<(), Error> {
     let mut round = Round::new(subject, options, fences, deadline);
-    let watched: Vec<Cycle> = search.cycles.iter().map(|candidate| candidate.cycle.clone()).collect();
-    round.subject.watch(if search.settled { &[] } else { &watched });
     let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
     let mut is_cut = false;
     if options.methods.solve {
@@ -108,14 +100,10 @@ pub fn trials(
         if search.settled {
             return Ok(());
         }
-        harm(&mut round, options, search)?;
         let tested = round.subject.test(0, share(round.subject, TESTED * options.trials / TRIALS), fences)?;
         search.executions += tested.executions;
         search.blocked += tested.blocked;
-        round.absorb(search);
-        round.blame(search);
-        let known = search.cycles.iter().any(Candidate::is_harmful);
-        if !known && round.explain(search, &tested.failing)? {
+        if round.explain(search, &tested.failing)? {
             search.complete = false;
             search.seen.notes.push(
                 "an execution at random fails as none without reordering does, and none of the predicted violations is \
@@ -124,31 +112,6 @@ pub fn trials(
             );
         }
     }
-    Ok(())
-}
-
-/// Harm, where not every execution could be looked at: so many executions of each cycle, in which its accesses are held
-/// back for a while, by chance, and nothing else is reordered.
-fn harm<S: Subject>(round: &mut Round<'_, S>, options: &Options, search: &mut Search) -> Result<(), Error> {
-    let Some(relaxer) = options.methods.relaxer else { return Ok(()) };
-    let open: Vec<usize> = (0..search.cycles.len()).filter(|i| !search.cycles[*i].is_infeasible()).collect();
-    if open.is_empty() {
-        return Ok(());
-    }
-    let all = share(round.subject, CAMPAIGN * options.trials / TRIALS) / open.len() as u64;
-    let each = (all / DELAYS.len() as u64).clamp(FEWEST, MOST);
-    for delay in DELAYS {
-        let bias = RelaxerOptions { store_delay: delay, load_delay: delay / 2, ..relaxer };
-        let attempts: Vec<(usize, StrategySpec)> = open
-            .iter()
-            .map(|i| {
-                let points = Points::of(&search.cycles[*i].cycle, |point| round.subject.point(point).labels);
-                (*i, StrategySpec::Relaxer { seed: 0, points, options: bias })
-            })
-            .collect();
-        round.campaign(search, &attempts, each)?;
-    }
-    search.campaign = each * DELAYS.len() as u64;
     Ok(())
 }
 
