@@ -6,7 +6,7 @@ use crate::native::{children_seconds, compile as compile_file};
 use fencepost_mailbox::Fence;
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, Explored, Results, run_campaign};
-use fencepost_trace::{CampaignSpec, FindingKind, Model};
+use fencepost_trace::{CampaignSpec, FindingKind, Method, Model};
 use std::path::Path;
 
 /// How many operations a long execution has.
@@ -43,9 +43,10 @@ fn explore(program: &Path, runtime: &Path, model: Model, watch: &[Model], fences
     campaign.request.watch = watch.to_vec();
     campaign.request.fences = fences.to_vec();
     let timeout = campaign.timeout.as_nanos() as u64;
-    campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX };
+    campaign.request.campaign =
+        CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0 });
+    let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
     (results, explored)
 }
 
