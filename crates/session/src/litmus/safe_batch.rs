@@ -53,7 +53,7 @@ pub struct SafeTotals {
 }
 
 /// What came of one test: under each model a line, or why there is none.
-type Judged = Result<Vec<Result<SafeJudged, (Model, ExploreError)>>, Error>;
+type Lines = Result<Vec<Result<SafeJudged, (Model, ExploreError)>>, Error>;
 
 /// Judges litmus tests under models, and tells of each in the order in which they were named.
 pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTotals, Error> {
@@ -62,7 +62,7 @@ pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTota
     let jobs_each = if inputs.len() == 1 { request.work.jobs } else { 1 };
     let mut log = Log::new(sink);
     let mut totals = SafeTotals::default();
-    let tell = |done: Judged| {
+    let tell = |done: Lines| {
         match done {
             Err(error) => {
                 totals.failed += 1;
