@@ -52,9 +52,6 @@ pub struct SafeTotals {
     pub failed: u64,
 }
 
-/// What came of one test: under each model a line, or why there is none.
-type Lines = Result<Vec<Result<SafeJudged, (Model, ExploreError)>>, Error>;
-
 /// Judges litmus tests under models, and tells of each in the order in which they were named.
 pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTotals, Error> {
     request.models.iter().try_for_each(|model| refuse(*model))?;
@@ -62,7 +59,7 @@ pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTota
     let jobs_each = if inputs.len() == 1 { request.work.jobs } else { 1 };
     let mut log = Log::new(sink);
     let mut totals = SafeTotals::default();
-    let tell = |done: Lines| {
+    let tell = |done: Result<Lines, Error>| {
         match done {
             Err(error) => {
                 totals.failed += 1;
