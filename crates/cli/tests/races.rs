@@ -80,7 +80,7 @@ fn memory_that_is_used_again_keeps_no_order_of_its_old_use() {
     let run =
         fencepost(directory.path(), &["test", "recycled.c", "--format", "json", "--executions", "20", "--keep-going"]);
     let found = findings(&run);
-    let text = found.iter().find(|finding| finding["labels"][1]["line"] == 22).expect("the text is read without order");
+    let text = found.iter().find(|finding| finding["labels"][1]["line"] == 23).expect("the text is read without order");
     assert_eq!((&text["kind"], &text["count"]), (&"data-race".into(), &20.into()), "{found:?}");
 }
 

@@ -483,8 +483,12 @@ mod tests {
     fn orderings_are_enough_and_none_too_many() {
         let progress = Progress::default();
         let mut fixed = 0;
-        for (case, _) in corpus("classic") {
+        for (case, models) in corpus("classic") {
             for model in [Model::Tso, Model::Pso] {
+                // What herd7 has nothing to say of is not among the numbers below.
+                if models.get(model.name()).is_none() {
+                    continue;
+                }
                 let task = task(&case, model, false, &progress);
                 let (ride, _) = ride(task, &[], false).expect("it can be explored");
                 if ride.found.is_empty() {
