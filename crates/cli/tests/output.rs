@@ -53,11 +53,11 @@ fn findings_of_an_earlier_run_do_not_stay() {
 #[test]
 fn a_campaign_without_an_end_is_incomplete() {
     let directory = with(&["runs_on.c"]);
-    let options = ["test", "runs_on.c", "--model", "tso", "--executions", "10", "--max-steps", "500"];
+    let options = ["test", "runs_on.c", "--model", "tso", "--executions", "5", "--max-steps", "500"];
     let run = fencepost(directory.path(), &[&options[..], &["--format", "json"]].concat());
     assert_eq!(run.status, 3, "{}", run.stderr);
     let report = run.json();
-    assert_eq!((&report["verdict"], &report["blocked"]), (&"incomplete".into(), &10.into()));
+    assert_eq!((&report["verdict"], &report["blocked"]), (&"incomplete".into(), &5.into()));
     assert!(run.stderr.contains("cut off after 500 steps (--max-steps)"), "{}", run.stderr);
     assert!(run.stderr.contains("thread 1 in other (runs_on.c:9)"), "it says where: {}", run.stderr);
     let text = fencepost(directory.path(), &options);

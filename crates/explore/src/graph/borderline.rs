@@ -108,7 +108,7 @@ impl Judge {
             let data = graph.node(node);
             let thread = data.thread.index();
             if graph.is_wait(node) {
-                // Its thread comes back to the access, or waits for ever; in both cases it stands here.
+                // Its thread comes back to the access, or waits forever; in both cases it stands here.
                 let place = Place(data.variant);
                 if graph.next(node).is_none() {
                     self.ask(graph, node, place, &clocks, &mut found);
