@@ -16,7 +16,7 @@ use fencepost_explore::graph::{
 };
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety, VerifiedBy};
-use fencepost_trace::{Failure, FenceOrder, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
+use fencepost_trace::{Failure, FenceOrder, FindingKind, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
 use std::collections::{BTreeSet, HashMap};
 
 /// So many executions one worker judges before others are called.
@@ -256,6 +256,10 @@ fn state_safe(task: Task<'_>, ride: &Ride<'_>) -> Result<Option<bool>, ExploreEr
         progress: task.progress,
     };
     let weak = explore(task.case, watch, Way::of(task.model), task.budget, 1)?;
+    // A race that only the model's own executions have: what they end in is anybody's guess.
+    if weak.findings.iter().any(|found| found.key.kind == FindingKind::DataRace) {
+        return Ok(Some(false));
+    }
     let states: BTreeSet<&State> = weak.states.keys().collect();
     if states.iter().any(|state| !ride.states.contains(*state)) {
         // One that SC does not have is enough, unless SC was not explored to the end.
