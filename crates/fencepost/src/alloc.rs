@@ -98,7 +98,8 @@ fn note(block: *mut u8, caller: &'static Caller<'static>) {
     }
 }
 
-/// The allocator of test programs: std's, but what the threads of a check free is kept to the end of the execution. So no
+/// The allocator of test programs: std's, but what the threads of a check free is kept to the end of the execution. So
+/// no
 /// two objects of an execution have the same address, and a pointer means the same whenever threads run: a
 /// compare-exchange cannot take a new object for an old one in one run and not in the next.
 ///

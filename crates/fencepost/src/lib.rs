@@ -19,7 +19,8 @@
 //! });
 //! ```
 //!
-//! [`check`] runs the closure once for every execution graph that C/C++20 permits, and no two alike; under [`Model::Sc`],
+//! [`check`] runs the closure once for every execution graph that C/C++20 permits, and no two alike; under
+//! [`Model::Sc`],
 //! [`Model::Tso`] and [`Model::Pso`] by option ([`Config`]). A failure (a panic in any thread, a data race on a
 //! [`cell`], a deadlock, an endless loop, a leak) is shown with the whole execution, threads side by side, and the line
 //! that replays it.
@@ -29,13 +30,15 @@
 //!
 //! # One code base
 //!
-//! Types are the model's with the feature `model` or with `--cfg fencepost` in `RUSTFLAGS`; otherwise they are std's, and
+//! Types are the model's with the feature `model` or with `--cfg fencepost` in `RUSTFLAGS`; otherwise they are std's,
+//! and
 //! nothing of this is compiled. In the model they work outside of a check as well, as std's do.
 //!
 //! # What is not seen
 //!
 //! - Data that is neither atomic, nor behind a lock, nor in a [`cell`], is not watched for races.
-//! - The constructors of atomics are `const`: their first value is there before everything. [`cell::UnsafeCell::new`] is
+//! - The constructors of atomics are `const`: their first value is there before everything. [`cell::UnsafeCell::new`]
+//!   is
 //!   an event of its thread, so that what is published without ordering is reported.
 //! - A loop that waits is recognised by its stack: see `spin_detection` in [`Config`].
 //! - What an execution that cannot be completed has allocated stays behind until the process ends.
@@ -65,7 +68,8 @@ pub use check::{Config, Failure, Method, Summary, check, check_with, random, rep
 pub use fencepost_trace::{FindingKind, Model};
 
 /// A test that is checked: `#[fencepost::test]`, or with options:
-/// `#[fencepost::test(model = "tso", method = "random", executions = 1000, seed = 1, jobs = 2)]`. Models are `c11`, `sc`,
+/// `#[fencepost::test(model = "tso", method = "random", executions = 1000, seed = 1, jobs = 2)]`. Models are `c11`,
+/// `sc`,
 /// `tso` and `pso`; methods are `graph` and `random`.
 pub use fencepost_macros::test;
 

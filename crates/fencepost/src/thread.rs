@@ -111,7 +111,8 @@ pub fn park() {
     }
 }
 
-/// Waits for the calling thread's token until a time. In a check that time may come at any moment, and both are explored.
+/// Waits for the calling thread's token until a time. In a check that time may come at any moment, and both are
+/// explored.
 #[track_caller]
 pub fn park_timeout(duration: Duration) {
     match rt::current() {
@@ -139,7 +140,8 @@ enum Joining<T> {
 struct SendPacket<T>(Packet<T>);
 
 // SAFETY: all fibers of an execution run on one kernel thread, and handles of a check are of no use outside of it; a
-// handle that is dropped elsewhere would have to leave the check, which runs on a kernel thread of its own that ends first.
+// handle that is dropped elsewhere would have to leave the check, which runs on a kernel thread of its own that ends
+// first.
 unsafe impl<T> Send for SendPacket<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for SendPacket<T> {}
@@ -255,7 +257,8 @@ fn spawn_in<T, F: FnOnce() -> T>(
             *result.borrow_mut() = Some(Ok(f()));
         }
     });
-    // SAFETY: only the lifetime changes. `spawn` demands 'static; `scope` joins its threads before what they borrow goes
+    // SAFETY: only the lifetime changes. `spawn` demands 'static; `scope` joins its threads before what they borrow
+    // goes
     // away, and an execution that is left in between forgets all of its stacks at once.
     let body: Box<dyn FnOnce()> = unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce()>>(body) };
     let shown = name.as_deref().map(Arc::from);

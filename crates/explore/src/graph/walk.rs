@@ -295,7 +295,8 @@ impl<T: Threads> Walk<T> {
         Ok(())
     }
 
-    /// Lets a thread have what it read, now that it has been written in this run. A read that was revisited comes before
+    /// Lets a thread have what it read, now that it has been written in this run. A read that was revisited comes
+    /// before
     /// what it reads; its thread takes no further step before that, so that nobody misses it.
     fn catch_up(&mut self, graph: &mut Graph, thread: ThreadId) -> Result<(), ExploreError> {
         let Some(node) = self.threads[thread.index()].deferred.take() else { return Ok(()) };

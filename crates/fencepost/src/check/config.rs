@@ -122,8 +122,10 @@ impl Config {
         self
     }
 
-    /// Are loops that wait recognised by themselves? On by default. A loop that comes back to where it was, with the same
-    /// stack and no write to a cell, is taken for one; one that counts its rounds on the heap is not told from that, and
+    /// Are loops that wait recognised by themselves? On by default. A loop that comes back to where it was, with the
+    /// same
+    /// stack and no write to a cell, is taken for one; one that counts its rounds on the heap is not told from that,
+    /// and
     /// wants this off and a limit of its own.
     pub fn spin_detection(mut self, on: bool) -> Config {
         self.spin_detection = on;

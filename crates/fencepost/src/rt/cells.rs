@@ -1,7 +1,8 @@
 //! Plain accesses and their races.
 //!
 //! A plain access goes to memory as it is and is no event: between two operations a thread does what it likes. Threads
-//! run in an order that extends happens-before, so that without a race everybody sees what it must. Two accesses race if
+//! run in an order that extends happens-before, so that without a race everybody sees what it must. Two accesses race
+//! if
 //! one of them writes and the earlier one is not in the clock of the later: exactly what the definition says, since a
 //! clock names all events that happen before, and an access lies between two events of its thread.
 

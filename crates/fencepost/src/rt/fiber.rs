@@ -1,7 +1,8 @@
 //! Threads of the program as fibers: each has a stack of its own, all run on one kernel thread.
 //!
 //! A fiber runs one body after the other, so that none is made per execution. What is left in the middle, by an
-//! execution that cannot be completed, is not unwound: destructors would have to ask for operations in an execution that
+//! execution that cannot be completed, is not unwound: destructors would have to ask for operations in an execution
+//! that
 //! is no more. Its memory stays behind, and its stack is used again.
 
 use super::context::{Context, Fault, FaultKind, Newborn};

@@ -1,7 +1,8 @@
 //! Where a thread stands and what its variables hold, as a number.
 //!
 //! A loop that waits is one that comes back to where it was with nothing changed. What a fiber is about to do follows
-//! from its stack and from the registers that a call preserves, the operations' results aside. Both are read here, at the
+//! from its stack and from the registers that a call preserves, the operations' results aside. Both are read here, at
+//! the
 //! moment when the thread asks for an operation.
 //!
 //! What is not seen is memory that only this thread uses and that is not on its stack: a loop that counts its rounds in
@@ -49,7 +50,8 @@ pub(super) fn here() -> Registers {
     Registers::default()
 }
 
-/// A digest of the registers and of the stack up to `base`, which must be that of the fiber that they were taken on; the
+/// A digest of the registers and of the stack up to `base`, which must be that of the fiber that they were taken on;
+/// the
 /// fiber must be suspended.
 pub(super) fn digest(registers: &Registers, base: usize) -> Option<u64> {
     if registers.stack == 0 || registers.stack > base {

@@ -3,7 +3,8 @@
 //! An execution is run again and again along its graph, and what a thread accesses must have the same name every time.
 //! Addresses will not do: the heap gives others in every run. Constructors are `const`, so that nothing is known of an
 //! object before it is used. So an object carries a *stamp*, which says under which number it is known in the execution
-//! at hand, and gets its name when it is first used, after the thread that does and how many operations it had asked for.
+//! at hand, and gets its name when it is first used, after the thread that does and how many operations it had asked
+//! for.
 //! Another thread may be the first when the execution is run again: exploration then says which object it was
 //! ([`Threads::identify`](fencepost_engine::Threads::identify)), and it takes that name.
 //!

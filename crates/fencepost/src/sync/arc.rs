@@ -64,7 +64,8 @@ impl<T> Arc<T> {
     /// A pinned handle.
     #[track_caller]
     pub fn pin(value: T) -> Pin<Arc<T>> {
-        // SAFETY: the value is behind an `Arc`, which never moves it, and no mutable reference is handed out while pinned.
+        // SAFETY: the value is behind an `Arc`, which never moves it, and no mutable reference is handed out while
+        // pinned.
         unsafe { Pin::new_unchecked(Arc::new(value)) }
     }
 

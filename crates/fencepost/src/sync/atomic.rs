@@ -1,6 +1,7 @@
 //! Atomic types and fences, as in [`std::sync::atomic`].
 //!
-//! In a check every operation is one of the model; outside of one they are std's. Constructors are `const`, and a static
+//! In a check every operation is one of the model; outside of one they are std's. Constructors are `const`, and a
+//! static
 //! starts anew, with its first value, in every execution.
 
 use crate::rt::{self, Context, Kind, Stamp, ask};
