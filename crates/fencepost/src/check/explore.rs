@@ -145,7 +145,7 @@ impl<'a> Watch<'a> {
             self.limited = true;
             return Flow::Break(());
         }
-        if self.explored.executions % 256 == 0 {
+        if self.explored.executions.is_multiple_of(256) {
             return self.look_at_the_clock(all);
         }
         Flow::Continue(())
@@ -182,7 +182,11 @@ impl Visitor<Program> for Watch<'_> {
             Stuck::Redundant => {
                 self.explored.blocked += 1;
                 let all = self.shared.load(std::sync::atomic::Ordering::Relaxed);
-                return if self.explored.blocked % 256 == 0 { self.look_at_the_clock(all) } else { Flow::Continue(()) };
+                return if self.explored.blocked.is_multiple_of(256) {
+                    self.look_at_the_clock(all)
+                } else {
+                    Flow::Continue(())
+                };
             }
             Stuck::Limit => {
                 let events = self.config.max_events;

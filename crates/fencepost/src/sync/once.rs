@@ -144,7 +144,7 @@ impl<T> OnceLock<T> {
                 let value = f();
                 // SAFETY: `once` lets one thread in here. What an earlier execution has left is forgotten, not dropped:
                 // others of that execution may still refer to it.
-                let old = unsafe { std::mem::replace(&mut *self.value.get(), Some(value)) };
+                let old = unsafe { (*self.value.get()).replace(value) };
                 std::mem::forget(old);
                 self.epoch.fetch_add(1, Ordering::Relaxed);
             },
