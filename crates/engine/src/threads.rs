@@ -52,6 +52,23 @@ pub trait Threads {
         let _ = (thread, clock);
     }
 
+    /// Are addresses, as names of objects and as values, those of one run only? A program whose objects live on the
+    /// heap
+    /// of this process has others in every run. Exploration then takes the values of each run from that run, and asks
+    /// the program which object is which ([`identify`](Threads::identify)).
+    fn is_relocated(&self) -> bool {
+        false
+    }
+
+    /// The operation that `thread` asked for last is on an object that nobody had used before in this run: when this
+    /// execution was run before, that object was at `at`. The operation again, at that location; `None` if the object
+    /// is
+    /// not new, or something else is there already.
+    fn identify(&mut self, thread: ThreadId, at: Location) -> Option<Op> {
+        let _ = (thread, at);
+        None
+    }
+
     /// Has the program given this execution up? Then exploration leaves it, and goes on with the next.
     fn is_abandoned(&self) -> bool {
         false

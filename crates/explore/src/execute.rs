@@ -93,6 +93,12 @@ impl<T: Threads> Threads for Borrowed<'_, T> {
     fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
         self.0.set_clock(thread, clock);
     }
+    fn is_relocated(&self) -> bool {
+        self.0.is_relocated()
+    }
+    fn identify(&mut self, thread: ThreadId, at: Location) -> Option<Op> {
+        self.0.identify(thread, at)
+    }
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         self.0.digest(thread)
     }

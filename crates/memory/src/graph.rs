@@ -535,6 +535,18 @@ impl Graph {
         self.nodes[write.index()].value = value;
     }
 
+    /// The same event in another run of the program: its operands, its value and its thread's local state are those of
+    /// that run.
+    pub fn refresh(&mut self, node: Node, access: Access, value: Value, digest: u64) {
+        let data = &mut self.nodes[node.index()];
+        (data.access, data.value, data.digest) = (access, value, digest);
+    }
+
+    /// What a place holds initially, in another run of the program.
+    pub fn set_initial(&mut self, place: Place, initial: Value) {
+        self.places[place.index()].initial = initial;
+    }
+
     /// Puts a write at `position` in the coherence order of its location.
     pub fn place_write(&mut self, write: Node, position: u32) {
         let place = self.node(write).place.index();

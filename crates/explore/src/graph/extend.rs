@@ -28,9 +28,12 @@ impl<T: Threads> Explorer<T> {
         self.walk.start();
         let known = self.context().graph.len();
         for i in 1..known as u32 {
-            if let Err(error) = self.walk.replay(&current(&mut self.contexts).graph, Node(i)) {
+            if let Err(error) = self.walk.replay(&mut current(&mut self.contexts).graph, Node(i)) {
                 return Run::Error(error);
             }
+        }
+        if let Err(error) = self.walk.replayed(&mut current(&mut self.contexts).graph) {
+            return Run::Error(error);
         }
         if let Some(race) = self.race_of_last() {
             return race;
@@ -80,6 +83,9 @@ impl<T: Threads> Explorer<T> {
             let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
             let context = current(&mut self.contexts);
             let place = self.cells.place(at, &mut context.graph, |at| self.walk.program.initial(at))?;
+            if self.walk.program.is_relocated() {
+                self.walk.refresh_initial(&mut context.graph, place);
+            }
             match access {
                 // A store to part of a cell keeps the other bytes, as an RMW would.
                 Access::Store { order, value, .. } if context.graph.location(place) == at => {

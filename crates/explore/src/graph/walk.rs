@@ -37,6 +37,8 @@ pub(crate) struct ThreadRun {
     pub(crate) performed: u32,
     /// The writing half of an RMW whose reading half is done.
     pub(crate) half: Option<Half>,
+    /// A read of what has not been written yet in this run, where values are those of one run.
+    deferred: Option<Node>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +181,7 @@ impl<T: Threads> Walk<T> {
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
         let lowering = Lowering::start(thread, spawned, self.hardware);
-        self.threads.push(ThreadRun { lowering, state, spawned: 0, performed: 0, half: None });
+        self.threads.push(ThreadRun { lowering, state, spawned: 0, performed: 0, half: None, deferred: None });
     }
 
     /// Runs `thread` to its next access.
@@ -215,20 +217,32 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Lets a thread take a step that is in the graph already.
-    pub(crate) fn replay(&mut self, graph: &Graph, node: Node) -> Result<(), ExploreError> {
-        let data = graph.node(node);
+    pub(crate) fn replay(&mut self, graph: &mut Graph, node: Node) -> Result<(), ExploreError> {
+        let data = *graph.node(node);
         let thread = data.thread;
         let t = thread.index();
         if self.threads.get(t).is_none_or(|run| run.state != State::Ready) {
             return Err(ExploreError::Nondeterministic(thread));
         }
+        let relocated = self.program.is_relocated();
+        if relocated {
+            self.catch_up(graph, thread)?;
+        }
         if let Some(half) = self.threads[t].half.take() {
+            if relocated {
+                graph.refresh(node, half.access, half.written, data.digest);
+            }
             self.finish_half(thread, &half);
             return Ok(());
         }
-        match self.settle(graph, thread) {
-            Settled::Access(access) if access == data.access => {}
-            _ => return Err(ExploreError::Nondeterministic(thread)),
+        let Settled::Access(access) = self.settle(graph, thread) else {
+            return Err(ExploreError::Nondeterministic(thread));
+        };
+        if relocated {
+            return self.replay_relocated(graph, node, access);
+        }
+        if access != data.access {
+            return Err(ExploreError::Nondeterministic(thread));
         }
         if data.flags.has(Flags::READ) {
             self.apply_read(graph, node);
@@ -238,6 +252,80 @@ impl<T: Threads> Walk<T> {
             self.finish_write(graph, thread);
         }
         Ok(())
+    }
+
+    /// The same where values are those of one run: they are taken from this one.
+    fn replay_relocated(&mut self, graph: &mut Graph, node: Node, access: Access) -> Result<(), ExploreError> {
+        let data = *graph.node(node);
+        let (thread, t) = (data.thread, data.thread.index());
+        let nondeterministic = ExploreError::Nondeterministic(thread);
+        let mut access = access;
+        if access.location() != data.access.location()
+            && let Some(at) = data.access.location()
+            && let Some(op) = self.program.identify(thread, at)
+        {
+            let lowering = &mut self.threads[t].lowering;
+            lowering.begin(op, || unreachable!("internal error: a new thread is no object"));
+            if let Stage::Access(again) = lowering.stage() {
+                access = again;
+            }
+        }
+        if !is_alike(&access, &data.access) {
+            return Err(nondeterministic);
+        }
+        if data.place != Place::NONE {
+            self.refresh_initial(graph, data.place);
+        }
+        let value = match access {
+            Access::Store { value, .. } if data.flags.has(Flags::WRITE) => value,
+            _ => data.value,
+        };
+        let digest = if data.flags.has(Flags::READ) { self.local_state(thread).unwrap_or(0) } else { 0 };
+        graph.refresh(node, access, value, digest);
+        if graph.is_wait(node) {
+            self.threads[t].performed += 1;
+        } else if data.flags.has(Flags::READ) {
+            self.threads[t].deferred = Some(node);
+            if data.source < node {
+                self.catch_up(graph, thread)?;
+            }
+        } else {
+            self.finish_write(graph, thread);
+        }
+        Ok(())
+    }
+
+    /// Lets a thread have what it read, now that it has been written in this run. A read that was revisited comes
+    /// before
+    /// what it reads; its thread takes no further step before that, so that nobody misses it.
+    fn catch_up(&mut self, graph: &mut Graph, thread: ThreadId) -> Result<(), ExploreError> {
+        let Some(node) = self.threads[thread.index()].deferred.take() else { return Ok(()) };
+        let data = *graph.node(node);
+        let value = graph.written(data.place, data.source);
+        let writes = match read_effect(graph.location(data.place), &data.access, value, data.variant, &mut self.sets) {
+            ReadEffect::Blocked => return Err(ExploreError::Nondeterministic(thread)),
+            ReadEffect::Load { .. } => false,
+            ReadEffect::Rmw { .. } => true,
+        };
+        if writes != data.flags.has(Flags::EXCLUSIVE) {
+            return Err(ExploreError::Nondeterministic(thread));
+        }
+        graph.refresh(node, data.access, value, data.digest);
+        self.apply_read(graph, node);
+        Ok(())
+    }
+
+    /// All that is in the graph has been replayed.
+    pub(crate) fn replayed(&mut self, graph: &mut Graph) -> Result<(), ExploreError> {
+        (0..self.threads.len() as u32).try_for_each(|t| self.catch_up(graph, ThreadId(t)))
+    }
+
+    /// What a place holds initially, in this run.
+    pub(crate) fn refresh_initial(&self, graph: &mut Graph, place: Place) {
+        let at = graph.location(place);
+        if at.as_hidden().is_none() {
+            graph.set_initial(place, self.program.initial(at));
+        }
     }
 
     /// The effect of a read on its thread.
@@ -391,5 +479,22 @@ impl<T: Threads> Walk<T> {
         let run = &mut self.threads[thread.index()];
         run.performed += 1;
         run.lowering.performed(half.reply);
+    }
+}
+
+/// Are these the same accesses but for the values that they carry?
+fn is_alike(one: &Access, other: &Access) -> bool {
+    use std::mem::discriminant;
+    match (*one, *other) {
+        (Access::Store { at, order, .. }, Access::Store { at: same, order: alike, .. }) => at == same && order == alike,
+        (
+            Access::Rmw { at, order, update, guard },
+            Access::Rmw { at: same, order: alike, update: does, guard: waits },
+        ) => at == same && order == alike && discriminant(&update) == discriminant(&does) && guard == waits,
+        (
+            Access::CompareExchange { at, success, failure, weak, guard, .. },
+            Access::CompareExchange { at: same, success: alike, failure: fails, weak: may_fail, guard: waits, .. },
+        ) => at == same && success == alike && failure == fails && weak == may_fail && guard == waits,
+        (one, other) => one == other,
     }
 }

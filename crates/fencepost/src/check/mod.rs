@@ -1,0 +1,150 @@
+//! Checks: what to explore, and what comes of it.
+
+mod config;
+mod explore;
+mod failure;
+mod names;
+mod plan;
+mod sample;
+
+pub use config::{Config, Method, Summary};
+pub use failure::Failure;
+
+use crate::rt::{self, Program, Settings};
+use explore::Found;
+use fencepost_trace::{FindingKind, Plan};
+use std::sync::Arc;
+
+/// Checks every behaviour of `test` under C/C++20. Panics with a report if one fails.
+///
+/// The test must not borrow: it is run on a thread of its own, or on several.
+#[track_caller]
+pub fn check(test: impl Fn() + Send + Sync + 'static) -> Summary {
+    check_with(Config::default(), test)
+}
+
+/// Checks `test` as `config` says. Panics with a report if it fails.
+#[track_caller]
+pub fn check_with(config: Config, test: impl Fn() + Send + Sync + 'static) -> Summary {
+    match config.run(test) {
+        Ok(summary) => {
+            if !summary.complete {
+                eprintln!("fencepost: {summary}");
+            }
+            summary
+        }
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Checks `executions` behaviours of `test`, drawn at random. Panics with a report if one fails.
+#[track_caller]
+pub fn random(executions: u64, test: impl Fn() + Send + Sync + 'static) -> Summary {
+    check_with(Config::new().random(executions), test)
+}
+
+/// Runs one execution of `test` again: `recording` is what a report says behind `FENCEPOST_REPLAY=`. Panics with the
+/// report if it fails, as it did.
+#[track_caller]
+pub fn replay(recording: &str, test: impl Fn() + Send + Sync + 'static) {
+    match Config::new().replay(recording, test) {
+        Ok(()) => {}
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+impl Config {
+    /// Checks `test`: the summary, or the failure as a value.
+    pub fn run(&self, test: impl Fn() + Send + Sync + 'static) -> Result<Summary, Box<Failure>> {
+        assert!(
+            rt::current().is_none(),
+            "fencepost: a check inside of a check: a test that is being checked cannot check another"
+        );
+        let test: Arc<dyn Fn() + Send + Sync> = Arc::new(test);
+        let name = std::thread::current().name().unwrap_or("main").to_owned();
+        if let Ok(recording) = std::env::var("FENCEPOST_REPLAY")
+            && let Some(plan) = plan::for_test(&recording, &name)
+        {
+            let (plan, exact) = plan.map_err(|message| Failure::unusable(&message))?;
+            return match self.again(&test, &plan, exact, &name) {
+                Some(failure) => Err(failure),
+                None => Ok(Summary { executions: 1, blocked: 0, complete: false, seconds: 0.0 }),
+            };
+        }
+        let started = std::time::Instant::now();
+        // Counts of `Arc`s are left out until somebody looks at them, or something fails.
+        for exact in [false, true] {
+            if !exact && self.jobs > 1 {
+                continue;
+            }
+            let program = Program::new(Arc::clone(&test), self.settings(exact));
+            let outcome = match self.method {
+                Method::Graph => explore::explore(self, &program),
+                Method::Random { executions, seed } => sample::sample(self, &program, executions, seed),
+            };
+            let mut outcome = outcome.map_err(|error| Failure::unusable(&error))?;
+            if !exact && (outcome.found.is_some() || outcome.observed) {
+                continue;
+            }
+            return match outcome.found.take() {
+                Some(found) => {
+                    let failure = self.failure(&test, found, exact, &name, outcome.executions);
+                    if failure.kind == Some(FindingKind::Abort) {
+                        // Rust was about to abort, and holds its panic hook since: this process cannot go on for long.
+                        eprintln!("{failure}");
+                        std::process::abort();
+                    }
+                    Err(failure)
+                }
+                None => Ok(Summary {
+                    executions: outcome.executions,
+                    blocked: outcome.blocked,
+                    complete: outcome.complete,
+                    seconds: started.elapsed().as_secs_f64(),
+                }),
+            };
+        }
+        unreachable!("the second round is the last")
+    }
+
+    /// Runs one recorded execution of `test`; the failure, if it fails again.
+    pub fn replay(&self, recording: &str, test: impl Fn() + Send + Sync + 'static) -> Result<(), Box<Failure>> {
+        let test: Arc<dyn Fn() + Send + Sync> = Arc::new(test);
+        let (_, recorded) = recording.split_once('/').unwrap_or(("", recording));
+        let (plan, exact) = plan::parse(recorded).map_err(|message| Failure::unusable(&message))?;
+        let name = std::thread::current().name().unwrap_or("main").to_owned();
+        self.again(&test, &plan, exact, &name).map_or(Ok(()), Err)
+    }
+
+    fn settings(&self, exact_arcs: bool) -> Settings {
+        Settings {
+            spurious_wakeups: self.spurious_wakeups,
+            thread_panics: self.thread_panics,
+            spins: self.spin_detection,
+            exact_arcs,
+        }
+    }
+
+    fn again(&self, test: &Arc<dyn Fn() + Send + Sync>, plan: &Plan, exact: bool, name: &str) -> Option<Box<Failure>> {
+        let program = Program::new(Arc::clone(test), self.settings(exact));
+        let (shown, found) = explore::again(self, &program, plan);
+        let found = found?;
+        Some(Box::new(Failure::new(found, shown, 1, plan::recording(name, plan, exact), name)))
+    }
+
+    fn failure(
+        &self,
+        test: &Arc<dyn Fn() + Send + Sync>,
+        found: Found,
+        exact: bool,
+        name: &str,
+        executions: u64,
+    ) -> Box<Failure> {
+        let program = Program::new(Arc::clone(test), self.settings(exact));
+        let plan = found.plan.clone();
+        let (shown, again) = explore::again(self, &program, &plan);
+        // What the first run said counts; the second is for the picture.
+        let shown = again.filter(|again| again.kind == found.kind).and(shown);
+        Box::new(Failure::new(found, shown, executions, plan::recording(name, &plan, exact), name))
+    }
+}

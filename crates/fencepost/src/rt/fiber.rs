@@ -1,0 +1,152 @@
+//! Threads of the program as fibers: each has a stack of its own, all run on one kernel thread.
+//!
+//! A fiber runs one body after the other, so that none is made per execution. What is left in the middle, by an
+//! execution that cannot be completed, is not unwound: destructors would have to ask for operations in an execution
+//! that
+//! is no more. Its memory stays behind, and its stack is used again.
+
+use super::context::{Context, Fault, FaultKind, Newborn};
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use fencepost_trace::{Failure, Op, Reply, ThreadId};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// How a fiber gives way.
+#[derive(Clone, Copy)]
+pub(super) struct Suspend(*const Yielder<Reply, Op>);
+
+impl Suspend {
+    /// To the engine, until it answers.
+    #[inline]
+    pub(super) fn to_engine(self, op: Op) -> Reply {
+        // SAFETY: the yielder lives on the fiber's own stack as long as the fiber runs, and only the code that runs on
+        // this fiber gets here: `Context::running` says whose turn it is.
+        unsafe { (*self.0).suspend(op) }
+    }
+}
+
+/// A fiber, and the place where it finds its next body.
+pub(super) struct Fiber {
+    /// Always there, but when it is taken apart.
+    coroutine: Option<Coroutine<Reply, Op, (), DefaultStack>>,
+    context: Rc<Context>,
+    next: Rc<RefCell<Option<Newborn>>>,
+    base: usize,
+    /// Is it in the middle of a body?
+    busy: bool,
+}
+
+const STACK: usize = 512 << 10;
+
+impl Fiber {
+    pub(super) fn new(context: &Rc<Context>, thread: ThreadId) -> Fiber {
+        let stack = DefaultStack::new(STACK).expect("fencepost: no memory for the stack of a thread under test");
+        Fiber::on(stack, context, thread)
+    }
+
+    fn on(stack: DefaultStack, context: &Rc<Context>, thread: ThreadId) -> Fiber {
+        let base = stack.base().get();
+        let next: Rc<RefCell<Option<Newborn>>> = Rc::default();
+        let owner = Rc::clone(context);
+        let (context, bodies) = (Rc::clone(context), Rc::clone(&next));
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Reply, Op>, _: Reply| {
+            loop {
+                context.threads.borrow_mut()[thread.index()].suspend = Some(Suspend(yielder));
+                scrub();
+                let newborn = bodies.take().expect("internal error: a fiber runs without a body");
+                let ended = run(&context, thread, newborn);
+                yielder.suspend(ended);
+            }
+        });
+        Fiber { coroutine: Some(coroutine), context: owner, next, base, busy: false }
+    }
+
+    /// Where its stack begins.
+    pub(super) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Lets it run `newborn` when it is resumed next.
+    pub(super) fn begin(&mut self, newborn: Newborn) {
+        *self.next.borrow_mut() = Some(newborn);
+    }
+
+    /// Runs it to its next operation.
+    #[inline]
+    pub(super) fn resume(&mut self, reply: Reply) -> Op {
+        self.busy = true;
+        let coroutine = self.coroutine.as_mut().expect("internal error: a fiber without a coroutine");
+        match coroutine.resume(reply) {
+            CoroutineResult::Yield(op) => {
+                self.busy = !matches!(op, Op::Exit | Op::Fail(Failure::Panic));
+                op
+            }
+            CoroutineResult::Return(()) => unreachable!("internal error: a fiber has ended"),
+        }
+    }
+
+    /// As new, whatever it was doing.
+    pub(super) fn reset(&mut self, thread: ThreadId) {
+        if self.busy
+            && let Some(stack) = self.abandon()
+        {
+            *self = Fiber::on(stack, &Rc::clone(&self.context), thread);
+        }
+    }
+
+    /// Leaves what it was doing; its stack.
+    fn abandon(&mut self) -> Option<DefaultStack> {
+        let mut coroutine = self.coroutine.take()?;
+        // SAFETY: nothing on this stack is touched again. What lies there is forgotten, not dropped; other fibers that
+        // borrow from it (scoped threads) are of the same execution, and are reset before any of them runs again.
+        unsafe { coroutine.force_reset() };
+        Some(coroutine.into_stack())
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        // Without a reason for this, the fiber is unwound from where it waits for its next body.
+        if self.busy || self.context.is_beyond_panics() {
+            drop(self.abandon());
+        }
+    }
+}
+
+/// Clears what earlier bodies have left on the stack. What is never written by this one then looks the same in every
+/// run, so that loops that wait are recognised in the same round of each.
+#[inline(never)]
+fn scrub() {
+    std::hint::black_box(&mut [0_u8; 16 << 10]);
+}
+
+/// Runs the body of a thread, to the operation that ends it.
+fn run(context: &Context, thread: ThreadId, newborn: Newborn) -> Op {
+    context.threads.borrow_mut()[thread.index()].name = newborn.name;
+    let ended = catch_unwind(AssertUnwindSafe(newborn.body));
+    let locals = catch_unwind(AssertUnwindSafe(|| drop_locals(context, thread)));
+    let panicked = ended.and(locals).err();
+    let mut threads = context.threads.borrow_mut();
+    let state = &mut threads[thread.index()];
+    state.unwinding = false;
+    let Some(payload) = panicked else { return Op::Exit };
+    let message = state.panic.take().unwrap_or_else(|| "a panic without a message".to_owned());
+    state.fault = Some(Fault { kind: FaultKind::Panic, message, places: Vec::new() });
+    drop(threads);
+    // Its destructor is the program's, and may panic as well.
+    std::mem::forget(payload);
+    Op::Fail(Failure::Panic)
+}
+
+/// Thread-local values end before their thread does. One may come to be while another goes.
+fn drop_locals(context: &Context, thread: ThreadId) {
+    loop {
+        let locals = std::mem::take(&mut context.threads.borrow_mut()[thread.index()].locals);
+        if locals.is_empty() {
+            return;
+        }
+        drop(locals);
+    }
+}

@@ -1,0 +1,71 @@
+//! Where a thread stands and what its variables hold, as a number.
+//!
+//! A loop that waits is one that comes back to where it was with nothing changed. What a fiber is about to do follows
+//! from its stack and from the registers that a call preserves, the operations' results aside. Both are read here, at
+//! the
+//! moment when the thread asks for an operation.
+//!
+//! What is not seen is memory that only this thread uses and that is not on its stack: a loop that counts its rounds in
+//! a `Box` looks as if it waited. Counters in [`Cell`](crate::cell::Cell)s and thread-locals are seen.
+
+/// The stack pointer, and the registers that a call preserves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Registers {
+    stack: usize,
+    preserved: [usize; 6],
+}
+
+/// The registers of the caller.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+pub(super) fn here() -> Registers {
+    let mut registers = Registers::default();
+    let [rbx, rbp, r12, r13, r14, r15] = &mut registers.preserved;
+    // SAFETY: registers are copied, nothing else happens.
+    unsafe {
+        std::arch::asm!(
+            "mov {stack}, rsp", "mov {a}, rbx", "mov {b}, rbp",
+            stack = out(reg) registers.stack, a = out(reg) *rbx, b = out(reg) *rbp,
+            options(nomem, nostack, preserves_flags)
+        );
+        std::arch::asm!(
+            "mov {a}, r12",
+            "mov {b}, r13",
+            "mov {c}, r14",
+            "mov {d}, r15",
+            a = out(reg) * r12,
+            b = out(reg) * r13,
+            c = out(reg) * r14,
+            d = out(reg) * r15,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    registers
+}
+
+/// Elsewhere nothing is known, and loops that wait go on to the limit of events.
+#[inline(always)]
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn here() -> Registers {
+    Registers::default()
+}
+
+/// A digest of the registers and of the stack up to `base`, which must be that of the fiber that they were taken on;
+/// the
+/// fiber must be suspended.
+pub(super) fn digest(registers: &Registers, base: usize) -> Option<u64> {
+    if registers.stack == 0 || registers.stack > base {
+        return None;
+    }
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |word: usize| digest = (digest.rotate_left(5) ^ word as u64).wrapping_mul(0x517c_c1b7_2722_0a95);
+    registers.preserved.iter().for_each(|word| add(*word));
+    let mut at = registers.stack.next_multiple_of(size_of::<usize>());
+    while at + size_of::<usize>() <= base {
+        // SAFETY: between the stack pointer and the base all of a fiber's stack is mapped, and nobody writes it while
+        // the fiber is suspended. Padding may never have been written: a volatile read takes what is there.
+        add(unsafe { std::ptr::read_volatile(at as *const usize) });
+        at += size_of::<usize>();
+    }
+    Some(digest)
+}

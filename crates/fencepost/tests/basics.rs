@@ -1,0 +1,314 @@
+//! Small programs whose behaviours are known.
+
+use fencepost::cell::UnsafeCell;
+use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use fencepost::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
+use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, mpsc};
+use fencepost::{Config, FindingKind, Model, Summary, thread};
+use std::collections::BTreeSet;
+use std::sync::Mutex as StdMutex;
+
+/// A cell that is shared: who may touch it when is what the tests are about.
+struct Shared(UnsafeCell<u32>);
+// SAFETY: the check sees every access, and ends the execution before one that races.
+unsafe impl Sync for Shared {}
+
+/// The outcomes of a test, and how many executions it took.
+fn outcomes(config: Config, test: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> (Vec<Vec<u32>>, Summary) {
+    let seen = std::sync::Arc::new(StdMutex::new(BTreeSet::new()));
+    let all = std::sync::Arc::clone(&seen);
+    let run = config.run(move || {
+        let outcome = test();
+        all.lock().unwrap().insert(outcome);
+    });
+    let summary = run.unwrap_or_else(|f| panic!("{f}"));
+    let seen = seen.lock().unwrap().iter().cloned().collect();
+    (seen, summary)
+}
+
+fn store_buffering(store: std::sync::atomic::Ordering, load: std::sync::atomic::Ordering) -> impl Fn() -> Vec<u32> {
+    move || {
+        let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.1.store(1, store);
+            other.0.load(load)
+        });
+        shared.0.store(1, store);
+        let mine = shared.1.load(load);
+        vec![mine, thread.join().unwrap()]
+    }
+}
+
+#[test]
+fn store_buffering_has_four_graphs() {
+    // All four results, one graph each; with seq_cst one less.
+    let (seen, summary) = outcomes(Config::new(), store_buffering(Relaxed, Relaxed));
+    assert_eq!(seen, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+    assert_eq!((summary.executions, summary.complete), (4, true));
+    let (seen, summary) = outcomes(Config::new(), store_buffering(SeqCst, SeqCst));
+    assert_eq!(seen, [[0, 1], [1, 0], [1, 1]]);
+    assert_eq!(summary.executions, 3);
+    for (model, relaxed) in [(Model::Sc, 3), (Model::Tso, 4), (Model::Pso, 4)] {
+        let (seen, _) = outcomes(Config::new().model(model), store_buffering(Relaxed, Relaxed));
+        assert_eq!(seen.len(), relaxed, "{model}");
+    }
+}
+
+#[test]
+fn several_workers_explore_the_same() {
+    let (seen, summary) = outcomes(Config::new().jobs(2), store_buffering(Relaxed, Relaxed));
+    assert_eq!(seen.len(), 4);
+    // The counts of the Arc are locations here: whoever is last doubles the graphs.
+    assert!(summary.executions >= 4);
+}
+
+#[test]
+fn message_passing_needs_release_and_acquire() {
+    let test = |store, load| {
+        move || {
+            let shared = Arc::new((Shared(UnsafeCell::new(0)), AtomicU32::new(0)));
+            let other = Arc::clone(&shared);
+            let thread = thread::spawn(move || {
+                // SAFETY: nobody reads before the flag is set; the check sees whether that is so.
+                other.0.0.with_mut(|at| unsafe { *at = 42 });
+                other.1.store(1, store);
+            });
+            if shared.1.load(load) == 1 {
+                // SAFETY: as above.
+                assert_eq!(shared.0.0.with(|at| unsafe { *at }), 42);
+            }
+            thread.join().unwrap();
+        }
+    };
+    let summary = Config::new().run(test(Release, Acquire)).expect("released and acquired");
+    assert_eq!(summary.executions, 2);
+    for (store, load) in [(Relaxed, Acquire), (Release, Relaxed)] {
+        let failure = Config::new().run(test(store, load)).expect_err("nothing orders the two");
+        assert_eq!(failure.kind, Some(FindingKind::DataRace));
+        let lines: Vec<u32> = failure.places.iter().map(|(label, ..)| label.line).collect();
+        assert!(lines.iter().all(|line| *line > 65), "{failure}");
+        let again = Config::new().replay(&failure.replay, test(store, load)).expect_err("the same again");
+        assert_eq!(again.kind, failure.kind);
+    }
+}
+
+#[test]
+fn a_loop_that_waits_is_explored_once() {
+    // Rounds that change nothing make no difference. The first may differ from the second by what is left on the stack,
+    // so that one of them may be explored in vain.
+    let (seen, summary) = outcomes(Config::new(), || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(7, Release));
+        while flag.load(Acquire) == 0 {}
+        thread.join().unwrap();
+        vec![flag.load(Relaxed)]
+    });
+    assert_eq!(seen, [[7]]);
+    assert!(summary.complete && summary.executions <= 2, "{summary}");
+}
+
+#[test]
+fn a_loop_that_counts_its_rounds_is_no_loop_that_waits() {
+    let (seen, _) = outcomes(Config::new(), || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(1, Release));
+        let mut rounds = 0;
+        while flag.load(Acquire) == 0 && rounds < 3 {
+            rounds += 1;
+        }
+        thread.join().unwrap();
+        vec![rounds]
+    });
+    assert_eq!(seen, [[0], [1], [2], [3]]);
+}
+
+#[test]
+fn a_loop_that_nobody_ends_is_a_livelock() {
+    let failure = Config::new().run(|| {
+        let flag = AtomicU32::new(0);
+        while flag.load(Acquire) == 0 {}
+    });
+    assert_eq!(failure.expect_err("nobody sets the flag").kind, Some(FindingKind::Livelock));
+}
+
+#[test]
+fn locks_exclude_and_deadlocks_are_found() {
+    let (seen, _) = outcomes(Config::new(), || {
+        let counter = Arc::new(Mutex::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let counter = Arc::clone(&counter);
+                thread::spawn(move || *counter.lock().unwrap() += 1)
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let count = *counter.lock().unwrap();
+        vec![count]
+    });
+    assert_eq!(seen, [[2]]);
+    let failure = Config::new().run(|| {
+        let locks = Arc::new((Mutex::new(()), Mutex::new(())));
+        let other = Arc::clone(&locks);
+        let thread = thread::spawn(move || {
+            let _b = other.1.lock().unwrap();
+            let _a = other.0.lock().unwrap();
+        });
+        {
+            let _a = locks.0.lock().unwrap();
+            let _b = locks.1.lock().unwrap();
+        }
+        thread.join().unwrap();
+    });
+    assert_eq!(failure.expect_err("each has what the other wants").kind, Some(FindingKind::Deadlock));
+}
+
+#[test]
+fn condition_variables_channels_and_the_like_work() {
+    Config::new()
+        .run(|| {
+            let pair = Arc::new((Mutex::new(false), Condvar::new()));
+            let other = Arc::clone(&pair);
+            let thread = thread::spawn(move || {
+                *other.0.lock().unwrap() = true;
+                other.1.notify_one();
+            });
+            let mut ready = pair.0.lock().unwrap();
+            while !*ready {
+                ready = pair.1.wait(ready).unwrap();
+            }
+            drop(ready);
+            thread.join().unwrap();
+        })
+        .unwrap_or_else(|f| panic!("{f}"));
+    Config::new()
+        .run(|| {
+            let (sender, receiver) = mpsc::channel();
+            let thread = thread::spawn(move || sender.send(Box::new(5)).unwrap());
+            assert_eq!(*receiver.recv().unwrap(), 5);
+            thread.join().unwrap();
+            assert!(receiver.recv().is_err());
+        })
+        .unwrap_or_else(|f| panic!("{f}"));
+    Config::new()
+        .run(|| {
+            static ONCE: Once = Once::new();
+            static VALUE: OnceLock<u32> = OnceLock::new();
+            let lock = Arc::new(RwLock::new(1));
+            let barrier = Arc::new(Barrier::new(2));
+            let (other, meet) = (Arc::clone(&lock), Arc::clone(&barrier));
+            let thread = thread::spawn(move || {
+                ONCE.call_once(|| {});
+                *other.write().unwrap() += *VALUE.get_or_init(|| 3);
+                meet.wait().is_leader()
+            });
+            ONCE.call_once(|| {});
+            let mine = barrier.wait().is_leader();
+            assert_eq!(*lock.read().unwrap(), 4);
+            assert!(mine != thread.join().unwrap());
+        })
+        .unwrap_or_else(|f| panic!("{f}"));
+}
+
+#[test]
+fn pointers_may_move_from_run_to_run() {
+    // A stack whose nodes are on the heap: every run has other addresses.
+    struct Node {
+        value: u32,
+        next: *mut Node,
+    }
+    let (seen, summary) = outcomes(Config::new(), || {
+        let head = Arc::new(AtomicPtr::new(std::ptr::null_mut::<Node>()));
+        let push = |head: &AtomicPtr<Node>, value| {
+            let node = Box::into_raw(Box::new(Node { value, next: std::ptr::null_mut() }));
+            loop {
+                let next = head.load(Relaxed);
+                // SAFETY: nobody else knows the node yet.
+                unsafe { (*node).next = next };
+                if head.compare_exchange(next, node, Release, Relaxed).is_ok() {
+                    break;
+                }
+            }
+        };
+        let other = Arc::clone(&head);
+        let thread = thread::spawn(move || push(&other, 1));
+        push(&head, 2);
+        thread.join().unwrap();
+        let mut at = head.load(Acquire);
+        let mut values = Vec::new();
+        while !at.is_null() {
+            // SAFETY: all have pushed, and each node is taken once.
+            let node = unsafe { Box::from_raw(at) };
+            values.push(node.value);
+            at = node.next;
+        }
+        values
+    });
+    assert_eq!(seen, [[1, 2], [2, 1]]);
+    assert!(summary.complete);
+}
+
+#[test]
+fn statics_start_anew() {
+    static COUNTER: AtomicUsize = AtomicUsize::new(5);
+    fencepost::check(|| {
+        let thread = thread::spawn(|| COUNTER.fetch_add(1, Relaxed));
+        COUNTER.fetch_add(1, Relaxed);
+        thread.join().unwrap();
+        assert_eq!(COUNTER.load(Relaxed), 7);
+    });
+    assert_eq!(COUNTER.load(Relaxed), 5, "outside of a check nothing has happened");
+}
+
+#[test]
+fn scoped_threads_borrow() {
+    fencepost::check(|| {
+        let x = AtomicU32::new(0);
+        let seen = thread::scope(|scope| {
+            scope.spawn(|| x.fetch_add(1, Relaxed));
+            scope.spawn(|| x.fetch_add(1, Relaxed)).join().unwrap()
+        });
+        assert!(seen < 2);
+        assert_eq!(x.into_inner(), 2);
+    });
+}
+
+#[test]
+fn fences_order() {
+    let (seen, _) = outcomes(Config::new(), || {
+        let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.1.store(1, Relaxed);
+            fence(SeqCst);
+            other.0.load(Relaxed)
+        });
+        shared.0.store(1, Relaxed);
+        fence(SeqCst);
+        let mine = shared.1.load(Relaxed);
+        vec![mine, thread.join().unwrap()]
+    });
+    assert_eq!(seen, [[0, 1], [1, 0], [1, 1]]);
+}
+
+#[test]
+fn random_executions_find_what_is_likely() {
+    let failure = fencepost::Config::new().random(1_000).run(|| {
+        let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.0.store(1, Relaxed);
+            other.1.store(1, Relaxed);
+        });
+        if shared.1.load(Relaxed) == 1 {
+            assert_eq!(shared.0.load(Relaxed), 1, "stale");
+        }
+        thread.join().unwrap();
+    });
+    let failure = failure.expect_err("one in ten or so is stale: a thousand in a row are not");
+    assert_eq!(failure.kind, Some(FindingKind::Panic));
+    assert!(failure.message.contains("stale"), "{failure}");
+    assert!(failure.shown.contains("stale: #"), "{failure}");
+}

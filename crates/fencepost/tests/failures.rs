@@ -1,0 +1,160 @@
+//! Tests that go wrong, in every way: each is told clearly.
+
+use fencepost::sync::atomic::AtomicU32;
+use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use fencepost::sync::{Arc, Mutex};
+use fencepost::{Config, Failure, FindingKind, thread};
+
+fn failure(test: impl Fn() + Send + Sync + 'static) -> Box<Failure> {
+    Config::new().run(test).expect_err("the test fails")
+}
+
+#[test]
+fn a_panic_in_any_thread_is_told_with_its_execution() {
+    let failure = failure(|| {
+        let flag = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || assert_eq!(other.load(Acquire), 0, "too late"));
+        flag.store(1, Release);
+        thread.join().unwrap();
+    });
+    assert_eq!(failure.kind, Some(FindingKind::Panic));
+    let text = failure.to_string();
+    for part in ["thread 1 panicked", "too late", "tests/failures.rs", "flag.store(1, Release)", "FENCEPOST_REPLAY='"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_panic_may_go_to_who_joins() {
+    let joined = || {
+        let lock = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || {
+            let _guard = other.lock().unwrap();
+            panic!("on purpose");
+        });
+        assert!(thread.join().is_err());
+        assert!(lock.lock().is_err(), "the lock is poisoned");
+    };
+    Config::new().thread_panics(true).run(joined).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!(failure(joined).kind, Some(FindingKind::Panic));
+}
+
+#[test]
+fn a_panic_while_panicking_does_not_lose_the_report() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("the second");
+        }
+    }
+    // Such a process ends, as it would by itself: so it is another one.
+    if std::env::var_os("FENCEPOST_TEST_BOMB").is_some() {
+        fencepost::check(|| {
+            let _bomb = Bomb;
+            panic!("the first");
+        });
+    }
+    let program = std::env::current_exe().expect("this test is a program");
+    let arguments = ["--exact", "a_panic_while_panicking_does_not_lose_the_report", "--nocapture"];
+    let output = std::process::Command::new(program).args(arguments).env("FENCEPOST_TEST_BOMB", "1").output();
+    let output = output.expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(text.contains("the first") && text.contains("the second") && text.contains("FENCEPOST_REPLAY"), "{text}");
+}
+
+#[test]
+#[should_panic(expected = "a check inside of a check")]
+fn a_check_inside_of_a_check_is_refused() {
+    fencepost::check(|| {
+        fencepost::check(|| {});
+    });
+}
+
+#[test]
+fn a_test_that_is_not_deterministic_is_named() {
+    let failure = failure(|| {
+        use std::sync::atomic::AtomicU32 as Real;
+        static RUNS: Real = Real::new(0);
+        let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || other.1.store(1, Relaxed));
+        if RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 0 {
+            shared.0.store(1, Relaxed);
+        }
+        shared.1.load(Relaxed);
+        thread.join().unwrap();
+    });
+    assert_eq!(failure.kind, None);
+    assert!(failure.message.contains("not deterministic"), "{failure}");
+}
+
+#[test]
+fn what_is_not_gone_is_a_leak() {
+    let failure = failure(|| {
+        let value = Arc::new(1);
+        std::mem::forget(Arc::clone(&value));
+    });
+    assert_eq!(failure.kind, Some(FindingKind::Leak));
+    assert!(failure.message.contains("tests/failures.rs"), "{failure}");
+}
+
+#[test]
+fn a_limit_is_no_pass() {
+    let config = Config::new().max_executions(2);
+    let summary = config.run(|| {
+        let x = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let x = Arc::clone(&x);
+                thread::spawn(move || x.fetch_add(1, Relaxed))
+            })
+            .collect();
+        threads.into_iter().for_each(|t| drop(t.join()));
+    });
+    let summary = summary.expect("nothing fails");
+    assert!(!summary.complete);
+    assert!(summary.to_string().contains("not complete: stopped after 2 executions"), "{summary}");
+}
+
+#[test]
+fn checks_in_parallel_do_not_meet() {
+    // One static, many checks at once, each with its own values of it.
+    static SHARED: AtomicU32 = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let summary = fencepost::check(|| {
+                        let thread = thread::spawn(|| SHARED.fetch_add(1, Relaxed));
+                        SHARED.fetch_add(1, Relaxed);
+                        thread.join().unwrap();
+                        assert_eq!(SHARED.load(Relaxed), 2);
+                    });
+                    assert_eq!(summary.executions, 2);
+                }
+            });
+        }
+    });
+}
+
+#[fencepost::test(model = "sc")]
+fn a_test_by_attribute() {
+    let x = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&x);
+    let thread = thread::spawn(move || other.store(1, Relaxed));
+    x.load(Relaxed);
+    thread.join().unwrap();
+}
+
+#[fencepost::test(method = "random", executions = 50)]
+#[should_panic(expected = "unlikely to be missed")]
+fn a_random_test_by_attribute() {
+    let x = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&x);
+    let thread = thread::spawn(move || other.store(1, Relaxed));
+    assert_eq!(x.load(Relaxed), 0, "one in two: unlikely to be missed");
+    thread.join().unwrap();
+}
