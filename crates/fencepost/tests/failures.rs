@@ -81,7 +81,7 @@ fn a_test_that_is_not_deterministic_is_named() {
         let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
         let other = Arc::clone(&shared);
         let thread = thread::spawn(move || other.1.store(1, Relaxed));
-        if RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 0 {
+        if RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(2) {
             shared.0.store(1, Relaxed);
         }
         shared.1.load(Relaxed);
