@@ -14,11 +14,13 @@
 
 #![forbid(unsafe_code)]
 
+mod instruction;
 mod message;
 mod record;
 mod request;
 mod table;
 
+pub use instruction::{Action, HiddenCode, HiddenInstruction, MemoryOperand, Source};
 pub use message::Message;
 pub use record::{
     AccessSite, Activation, Created, Details, Frame, Irreversible, Memory, Place, Record, Report, Stack, death,

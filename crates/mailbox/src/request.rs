@@ -1,6 +1,6 @@
 //! What the host asks for.
 
-use crate::{AccessSite, Frame};
+use crate::{AccessSite, Frame, HiddenCode};
 use fencepost_trace::{CampaignSpec, Cycle, FenceOrder, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +43,9 @@ pub struct Request {
     /// Fences that the program does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fences: Vec<Fence>,
+    /// Atomic instructions that the instrumentation does not see: they are to be performed by the engine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<HiddenCode>,
     /// What a volatile access is under c11.
     #[serde(default)]
     pub volatile: Volatile,

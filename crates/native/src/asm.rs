@@ -4,7 +4,9 @@
 //! (`__tsan_atomic32_fetch_add`, `__tsan_atomic_thread_fence`), so that the code of an instrumented function has no
 //! locked instruction and no fence instruction of its own: the tests of this crate check that from `-O0` to `-O3`.
 //! One that is there comes from inline assembly, from an intrinsic such as `_mm_mfence`, or from code that was not
-//! instrumented. Fencepost neither controls nor records it, and must say so.
+//! instrumented. What the processor does there the runtime can perform in its place, where the code around it is
+//! instrumented (locked instructions, `xchg`, `mfence`); Fencepost neither controls nor records the others, and must
+//! say so.
 //!
 //! What is scanned is the machine code of the program's own modules, function by function:
 //!
@@ -25,6 +27,7 @@
 
 use crate::symbols::{Frame, Module, Symbols};
 use addr2line::gimli::{self, UnwindSection as _};
+use fencepost_mailbox::{Action, HiddenInstruction, MemoryOperand, Source};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
@@ -65,6 +68,8 @@ pub struct HiddenAtomic {
     /// Where it is: an offset in the module, as in [`crate::symbols`]. The first one if it was inlined into several
     /// places.
     pub offset: u64,
+    /// Does the runtime perform it in the instruction's place? Otherwise nobody controls it.
+    pub is_performed: bool,
     /// How many copies of it the module has.
     pub copies: usize,
     /// Its function, file, line and column, inlined functions first.
@@ -108,6 +113,8 @@ pub struct Examined {
     pub hidden: Vec<HiddenAtomic>,
     /// Whether Rust's standard library in it is instrumented; `None` if it is not there.
     pub rust_std: Option<bool>,
+    /// The instructions that the runtime performs in their place, in the order of their addresses.
+    pub performed: Vec<HiddenInstruction>,
 }
 
 /// Looks for hidden atomics, and at Rust's standard library.
@@ -137,23 +144,36 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
         .fold(None, |any, calls| Some(calls || any.unwrap_or(false)));
 
     let mut found: Vec<HiddenAtomic> = Vec::new();
+    let mut performed: Vec<HiddenInstruction> = Vec::new();
     for function in functions.iter().filter(|function| !function.hits.is_empty()) {
-        let Some(origin) = function.origin(module, &instrumented_units) else { continue };
-        for hit in &function.hits {
-            add(&mut found, hit, origin, module);
+        match function.origin(module, &instrumented_units) {
+            Some(origin) => {
+                for hit in &function.hits {
+                    add(&mut found, hit, origin, module);
+                }
+                if origin == Origin::Assembly {
+                    performed.extend(function.hits.iter().filter_map(|hit| hit.decoded));
+                }
+            }
+            None if function.is_of_rust(module) => {
+                let counts = function.hits.iter().filter_map(|hit| hit.decoded).filter(is_counter);
+                performed.extend(counts.map(|counter| HiddenInstruction { barrier: false, ..counter }));
+            }
+            None => {}
         }
     }
+    performed.sort_unstable_by_key(|instruction| instruction.offset);
     let mut sources = Sources::default();
     let instrumented = |function: &&Function| function.origin(module, &instrumented_units) == Some(Origin::Assembly);
     let moves = functions.iter().filter(instrumented).flat_map(|function| &function.moves).take(MOST_MOVES);
     for &offset in moves {
         let frames = module.frames(offset);
         if sources.has_assembly(&frames[0]) {
-            let hit = Hit { offset, instruction: "mov".to_owned(), effect: Effect::Access };
+            let hit = Hit { offset, instruction: "mov".to_owned(), effect: Effect::Access, decoded: None };
             add(&mut found, &hit, Origin::Assembly, module);
         }
     }
-    Ok(Examined { hidden: found, rust_std })
+    Ok(Examined { hidden: found, rust_std, performed })
 }
 
 /// Adds a hit, or counts it where an earlier one has the same source position.
@@ -172,6 +192,7 @@ fn add(found: &mut Vec<HiddenAtomic>, hit: &Hit, origin: Origin, module: &Module
             effect: hit.effect,
             origin,
             offset: hit.offset,
+            is_performed: origin == Origin::Assembly && hit.decoded.is_some(),
             copies: 1,
             frames,
         }),
@@ -183,6 +204,7 @@ struct Hit {
     offset: u64,
     instruction: String,
     effect: Effect,
+    decoded: Option<HiddenInstruction>,
 }
 
 /// In a large program looking up where each `mov` comes from would take too long.
@@ -245,15 +267,20 @@ impl Function {
             return Some(Origin::Assembly);
         }
         let (index, unit) = module.units.at(self.start)?;
-        // How the Rust project names the sources of what it ships precompiled.
-        let of_rust = |path: &str| path.starts_with("/rustc/") || path.starts_with("/rust/deps/");
         if instrumented.contains(&index) || unit.assembler {
             Some(Origin::Assembly)
-        } else if of_rust(&unit.name) || of_rust(&unit.directory) {
+        } else if self.is_of_rust(module) {
             None
         } else {
             Some(Origin::Uninstrumented)
         }
+    }
+
+    /// Is it a part of Rust's standard library, as the Rust project ships it?
+    fn is_of_rust(&self, module: &Module) -> bool {
+        // How the Rust project names the sources of what it ships precompiled.
+        let of_rust = |path: &str| path.starts_with("/rustc/") || path.starts_with("/rust/deps/");
+        module.units.at(self.start).is_some_and(|(_, unit)| of_rust(&unit.name) || of_rust(&unit.directory))
     }
 }
 
@@ -292,7 +319,10 @@ fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
         match effect(&instruction) {
             Some(_) if instruction.mnemonic() == Mnemonic::Lfence && not_a_fence => {}
             Some(effect) => {
-                function.hits.push(Hit { offset: instruction.ip(), instruction: describe(&instruction), effect });
+                let first = (instruction.ip() - start) as usize;
+                let decoded = operation(&instruction, [code[first], code[first + 1]]);
+                let offset = instruction.ip();
+                function.hits.push(Hit { offset, instruction: describe(&instruction), effect, decoded });
             }
             None if moves_shared_memory(&instruction) => function.moves.push(instruction.ip()),
             None => {}
@@ -328,6 +358,95 @@ fn moves_shared_memory(instruction: &Instruction) -> bool {
         || [Register::FS, Register::GS].contains(&instruction.segment_prefix());
     let in_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     instruction.mnemonic() == Mnemonic::Mov && in_memory && !own
+}
+
+/// Does it count, as the standard library counts references?
+fn is_counter(instruction: &HiddenInstruction) -> bool {
+    use Action::{Add, Decrement, ExchangeAdd, Increment, Sub};
+    matches!(instruction.action, Add | Sub | Increment | Decrement | ExchangeAdd)
+}
+
+/// What an instruction does, for the runtime to perform it. `None` for what it cannot.
+fn operation(instruction: &Instruction, code: [u8; 2]) -> Option<HiddenInstruction> {
+    let (offset, length) = (instruction.ip(), instruction.len() as u8);
+    if instruction.mnemonic() == Mnemonic::Mfence {
+        let (memory, source) = (MemoryOperand::default(), Source::None);
+        return Some(HiddenInstruction {
+            offset,
+            code,
+            length,
+            action: Action::Fence,
+            size: 0,
+            memory,
+            source,
+            barrier: true,
+        });
+    }
+    let action = match instruction.mnemonic() {
+        Mnemonic::Add => Action::Add,
+        Mnemonic::Sub => Action::Sub,
+        Mnemonic::And => Action::And,
+        Mnemonic::Or => Action::Or,
+        Mnemonic::Xor => Action::Xor,
+        Mnemonic::Not => Action::Not,
+        Mnemonic::Inc => Action::Increment,
+        Mnemonic::Dec => Action::Decrement,
+        Mnemonic::Xadd => Action::ExchangeAdd,
+        Mnemonic::Xchg => Action::Exchange,
+        Mnemonic::Cmpxchg => Action::CompareExchange,
+        Mnemonic::Cmpxchg16b => Action::CompareExchangePair,
+        Mnemonic::Bts => Action::SetBit,
+        Mnemonic::Btr => Action::ClearBit,
+        Mnemonic::Btc => Action::FlipBit,
+        _ => return None,
+    };
+    // A locked instruction has at least one operand in memory, and it is the first or (xchg) either.
+    let place = (0..instruction.op_count()).find(|operand| instruction.op_kind(*operand) == OpKind::Memory)?;
+    let mut source = Source::None;
+    for operand in (0..instruction.op_count()).filter(|operand| *operand != place) {
+        source = match instruction.op_kind(operand) {
+            OpKind::Register => Source::Register(number(instruction.op_register(operand))?),
+            _ => Source::Immediate(instruction.try_immediate(operand).ok()? as i64),
+        };
+    }
+    let memory = memory(instruction)?;
+    let size = u8::try_from(instruction.memory_size().size()).ok()?;
+    let on_stack = memory.base == Some(4) && memory.index.is_none();
+    let nothing = match (action, source) {
+        (Action::Add | Action::Sub | Action::Or | Action::Xor, Source::Immediate(value)) => value == 0,
+        (Action::And, Source::Immediate(value)) => value == -1,
+        _ => false,
+    };
+    // The flags that it leaves are not looked at: it stands there to be a fence.
+    let action = if on_stack && nothing { Action::Fence } else { action };
+    Some(HiddenInstruction { offset, code, length, action, size, memory, source, barrier: true })
+}
+
+/// The number that the processor has for a register. `None` for the upper bytes of two (`ah`), and for others than the
+/// general ones.
+fn number(register: Register) -> Option<u8> {
+    let upper = [Register::AH, Register::CH, Register::DH, Register::BH];
+    (register.is_gpr() && !upper.contains(&register)).then(|| register.full_register().number() as u8)
+}
+
+fn memory(instruction: &Instruction) -> Option<MemoryOperand> {
+    if [Register::FS, Register::GS].contains(&instruction.segment_prefix()) {
+        return None;
+    }
+    let in_file = instruction.is_ip_rel_memory_operand();
+    let register = |register: Register| match register {
+        Register::None => Some(None),
+        _ if in_file => Some(None),
+        register => (register.size() == 8).then(|| number(register)).flatten().map(Some),
+    };
+    Some(MemoryOperand {
+        base: register(instruction.memory_base())?,
+        index: register(instruction.memory_index())?,
+        scale: instruction.memory_index_scale() as u8,
+        // Of an operand relative to the instruction this is the address already.
+        displacement: instruction.memory_displacement64() as i64,
+        in_file,
+    })
 }
 
 fn describe(instruction: &Instruction) -> String {

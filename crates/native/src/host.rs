@@ -95,6 +95,7 @@ impl Campaign {
                 keep_traces: false,
                 stop_at_first: false,
                 fences: Vec::new(),
+                hidden: Vec::new(),
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
                 details: None,

@@ -178,6 +178,7 @@ fn prepare(request: &Request) {
     results::capture_output();
     hooks::prepare();
     ending::catch_signals();
+    hooks::instructions::prepare(request);
     // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any
     // case, because libc and libstdc++ do otherwise as long as there are no threads.
     fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS });

@@ -156,10 +156,17 @@ pub fn catch_signals() {
         for signal in FATAL.into_iter().chain([libc::SIGABRT, LATE]) {
             hooks::kernel::real_sigaction(signal, &action);
         }
+        // Threads wait in this one, each on its own stack: see `hooks::instructions`.
+        action.sa_flags &= !libc::SA_ONSTACK;
+        hooks::kernel::real_sigaction(libc::SIGILL, &action);
     }
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands it over, and nobody else looks at it.
+    if signal == libc::SIGILL && hooks::instructions::perform(unsafe { &mut *context.cast() }) {
+        return;
+    }
     // SAFETY: the kernel hands over both.
     let (address, pc, sp) = unsafe {
         let context = &*context.cast::<libc::ucontext_t>();

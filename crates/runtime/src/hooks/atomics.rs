@@ -105,7 +105,7 @@ fn store(at: Location, value: Value, order: i32) {
     perform(Access::Store { at, order: store_order(order), value }, at, |_| Some(value));
 }
 
-fn update(at: Location, update: Update, order: i32) -> Value {
+pub fn update(at: Location, update: Update, order: i32) -> Value {
     let new = |old: Value| update.apply(old, at.size).expect("internal error: an update of a wait set");
     if !global::active() {
         return alone(|| {
@@ -118,7 +118,13 @@ fn update(at: Location, update: Update, order: i32) -> Value {
     perform(access, at, |reply| Some(new(reply.value))).value
 }
 
-fn compare_exchange(at: Location, expected: Value, desired: Value, orders: (i32, i32), weak: bool) -> (bool, Value) {
+pub fn compare_exchange(
+    at: Location,
+    expected: Value,
+    desired: Value,
+    orders: (i32, i32),
+    weak: bool,
+) -> (bool, Value) {
     if !global::active() {
         return alone(|| {
             let old = control::memory(at);

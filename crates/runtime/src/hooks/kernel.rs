@@ -1,7 +1,7 @@
 //! State that the kernel keeps for the program: mappings, signals and timers. What an execution changes is put back
 //! after it.
 
-use super::{at_work, hook, watch};
+use super::{at_work, hook, instructions, watch};
 use crate::drive::ending;
 use crate::drive::restart::irreversible;
 use crate::platform::global::{Global, active};
@@ -100,6 +100,7 @@ fn remember(signal: c_int) {
 }
 
 hook! { fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    let action = if signal == libc::SIGILL && instructions::any() { std::ptr::null() } else { action };
     if active() && !action.is_null() {
         at_work(|| remember(signal));
     }

@@ -112,6 +112,11 @@ pub fn executable() -> Option<(usize, usize)> {
     MODULES.get().first().map(|module| (module.start, module.end))
 }
 
+/// What has to be added to addresses of a file; `None` if it is not mapped.
+pub fn start_of(path: &str) -> Option<usize> {
+    MODULES.get().iter().find(|module| module.path == path).map(|module| module.start.wrapping_sub(module.first))
+}
+
 /// Do these bytes lie within the program's own file?
 pub fn is_executable(address: usize, length: usize) -> bool {
     executable().is_some_and(|(start, end)| start <= address && address.saturating_add(length) <= end)

@@ -18,6 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Option<Duration>) -> Campaign {
     let mut campaign = Campaign::new(&program.executable, &program.runtime, plan.model, 1);
     campaign.arguments.clone_from(&program.arguments);
+    campaign.request.hidden.clone_from(&program.hidden);
     campaign.request.buffer = plan.buffer;
     campaign.request.max_steps = plan.limits.max_steps;
     campaign.request.restart = restart;

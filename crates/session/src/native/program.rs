@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::event::Remark;
+use fencepost_mailbox::HiddenCode;
 use fencepost_native::asm;
 use fencepost_native::compiler::{CompileError, Surroundings, compile_single_in};
 use fencepost_native::elf;
@@ -31,6 +32,8 @@ pub struct Program {
     pub base: u64,
     /// What the user should know before it runs.
     pub remarks: Vec<Remark>,
+    /// Atomic instructions that the instrumentation does not see, and that the runtime performs.
+    pub hidden: Vec<HiddenCode>,
     /// Where it was compiled to, if it was; removed when nobody reads it any more.
     pub compiled: Option<Rc<TempDir>>,
     /// How it was named, to the byte.
@@ -61,6 +64,7 @@ impl Program {
         };
         let target = elf::inspect(&executable).map_err(|error| Error::Refused(error.to_string()))?;
         let digest = &target.digest;
+        let (remarks, hidden) = examine(&target);
         Ok(Program {
             name: path.display().to_string(),
             // A name without a slash would be looked up on the path.
@@ -69,7 +73,8 @@ impl Program {
             digest: format!("sha256:{digest}"),
             runtime: directory.join(fencepost_native::embedded::NAME),
             base: if target.position_independent { PIE_BASE } else { 0 },
-            remarks: remarks(&target),
+            remarks,
+            hidden,
             compiled,
             path: path.to_owned(),
             surroundings,
@@ -82,14 +87,21 @@ fn refused(error: CompileError) -> Error {
     Error::Refused(if interrupt::is_wished() { "interrupted".to_owned() } else { error.to_string() })
 }
 
-/// Atomics that the instrumentation cannot see, and libraries without instrumentation.
-fn remarks(target: &elf::Target) -> Vec<Remark> {
+/// Atomics that the instrumentation cannot see, and libraries without instrumentation: what the user should know of
+/// them, and what the runtime performs.
+fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
     let mut symbols = Symbols::new();
-    let (mut remarks, mut notes) = (Vec::new(), Vec::new());
+    let (mut remarks, mut notes, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     for module in target.own_modules() {
         // What cannot be read cannot be warned about; the run itself will tell.
         let Ok(examined) = asm::examine(module, &mut symbols) else { continue };
-        remarks.extend(examined.hidden.iter().map(|hidden| Remark::Warning(hidden.to_string())));
+        if !examined.performed.is_empty() {
+            // As the kernel names what is mapped.
+            let path = module.canonicalize().unwrap_or_else(|_| module.to_owned());
+            hidden.push(HiddenCode { module: path.display().to_string(), instructions: examined.performed });
+        }
+        let uncontrolled = examined.hidden.iter().filter(|hidden| !hidden.is_performed);
+        remarks.extend(uncontrolled.map(|hidden| Remark::Warning(hidden.to_string())));
         let note = match examined.rust_std {
             None => continue,
             Some(true) => "Rust's standard library is instrumented",
@@ -104,5 +116,5 @@ fn remarks(target: &elf::Target) -> Vec<Remark> {
         remarks.push(Remark::Warning(format!("{name} is not instrumented: what it does to shared memory is not seen")));
     }
     remarks.extend(notes);
-    remarks
+    (remarks, hidden)
 }

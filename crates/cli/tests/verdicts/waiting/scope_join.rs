@@ -1,6 +1,6 @@
-// The other thread ends with the scope: but the words of a scope begin with other values in other runs, a limit of
-// check.
-// fencepost check: incomplete
+// The other thread ends with the scope.
+// fencepost check: pass
+// fencepost check --model pso: pass
 use std::sync::atomic::*;
 use std::thread;
 fn main() {
