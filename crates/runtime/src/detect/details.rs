@@ -111,8 +111,7 @@ pub fn reached(address: usize, size: usize, by: Earlier) {
         // The site names some byte of the eight that the detector looked at together.
         let here = (address & !7..address + size).contains(&(site.address as usize & !7));
         if here && site.thread == by.thread && site.time == by.time && site.pc == by.pc as u64 {
-            let me = fibers::me();
-            let pc = std::mem::replace(&mut me.pc, by.pc);
+            let pc = std::mem::replace(&mut fibers::me().pc, by.pc);
             *reached = Some(fibers::stack_of(ThreadId(by.thread)));
             fibers::me().pc = pc;
         }
@@ -257,9 +256,8 @@ impl State {
     /// The thread on whose stack the address is, and the innermost of its functions that can have it among its
     /// variables.
     fn on_stack(&self, address: usize) -> Option<(u32, Option<Active>)> {
-        let all = fibers::all();
-        let me = fibers::current();
-        all.get(me).calls.leave();
+        let mut all = fibers::all();
+        all.get(fibers::current()).calls.leave();
         let owner = all.list().iter().position(|f| f.stack.0 <= address && address < f.stack.1)?;
         let calls = &all.list()[owner].calls;
         let open = self.active.get(owner).into_iter().flatten().filter(|active| calls.is_open(active.call));

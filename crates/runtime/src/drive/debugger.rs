@@ -73,6 +73,7 @@ pub fn visited() {
     if VISITING.swap(false, Ordering::Relaxed) {
         let me = fibers::me();
         global::set_caller(me.pc, me.sp);
+        drop(me);
         stop();
         sys::exit(0)
     }
@@ -84,13 +85,15 @@ fn stop() {
     // The call has pushed the return address.
     fencepost_user_sp.store(global::caller_sp() + 8, Ordering::Relaxed);
     let current = fibers::current().index();
-    let list = fibers::all().list();
+    let all = fibers::all();
+    let list = all.list();
     for (i, fiber) in list.iter().enumerate().take(THREADS) {
         let context = if i == current || fiber.ended { 0 } else { fiber.context() };
         fencepost_contexts[i].store(context, Ordering::Relaxed);
     }
     fencepost_thread.store(current, Ordering::Relaxed);
     fencepost_threads.store(list.len().min(THREADS), Ordering::Relaxed);
+    drop(all);
     // Once is enough.
     stop_at(None);
     fencepost_found();

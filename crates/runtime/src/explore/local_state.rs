@@ -17,8 +17,8 @@ pub fn may_fail() -> bool {
     if !is_on() {
         return true;
     }
-    let me = fibers::me();
-    match me.failed {
+    let failed = fibers::me().failed;
+    match failed {
         Some((pc, state, _)) if pc == global::caller() && state == state_here() => false,
         Some((pc, _, MOST_FAILURES..)) if pc == global::caller() => {
             unsupported_here("a weak compare-exchange may fail for no reason more often in a row than is explored");
@@ -33,10 +33,11 @@ pub fn has_tried(failed: bool) {
     if !is_on() {
         return;
     }
-    let me = fibers::me();
     let pc = global::caller();
-    let times = me.failed.filter(|(place, ..)| *place == pc).map_or(0, |(.., times)| times);
-    me.failed = failed.then(|| (pc, state_here(), times + 1));
+    let before = fibers::me().failed;
+    let times = before.filter(|(place, ..)| *place == pc).map_or(0, |(.., times)| times);
+    let now = failed.then(|| (pc, state_here(), times + 1));
+    fibers::me().failed = now;
 }
 
 /// The local state of the running thread in a hook, whatever it has written.
@@ -57,7 +58,7 @@ const MOST_STACK: usize = 64 << 10;
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
 /// its stack, and how often it has changed other memory (see [`progress`]).
 pub fn digest(thread: ThreadId) -> Option<u64> {
-    let fiber = fibers::all().get(thread);
+    let fiber = fibers::get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);
     if fiber.sp == 0 || end <= start || end - start > MOST_STACK {
         return None;

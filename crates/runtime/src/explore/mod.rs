@@ -109,7 +109,7 @@ pub fn clock(thread: ThreadId) -> &'static VectorClock {
 /// The running thread asks for an operation; answers when the exploration has decided.
 pub fn ask(op: Op) -> Reply {
     progress::settle();
-    let me = fibers::me();
+    let mut me = fibers::me();
     if me.deadline.is_some() {
         unsupported("a wait for a thread's end with a timeout is not explored");
     }
@@ -118,14 +118,15 @@ pub fn ask(op: Op) -> Reply {
     me.registers = global::caller_registers();
     let asks = &global::CALLER_ASKS;
     me.asks = asks.load(Relaxed).wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
+    drop(me);
     unseen::asked(&op);
     if op == Op::Yield {
         yields();
     } else {
-        me.yielded = 0;
+        fibers::me().yielded = 0;
         shared::look_away();
     }
-    me.asked = Some(op);
+    fibers::me().asked = Some(op);
     fibers::go_back();
     debugger::visited();
     let me = fibers::me();
@@ -148,11 +149,10 @@ fn mark(op: &Op) -> u32 {
 fn yields() {
     let Some(now) = digest(fibers::current()) else { return };
     shared::compare(now);
-    let me = fibers::me();
-    if me.yielded == now && !shared::is_watching() {
+    let before = std::mem::replace(&mut fibers::me().yielded, now);
+    if before == now && !shared::is_watching() {
         shared::watch(now);
     }
-    me.yielded = now;
 }
 
 /// The running thread has made many plain accesses since its last event, and is about to make this one.
@@ -162,10 +162,11 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         ending::finish(Verdict::Redundant);
     }
     progress::settle();
-    let me = fibers::me();
+    let mut me = fibers::me();
     me.pc = pc;
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
+    drop(me);
     let now = digest(fibers::current());
     if !shared::is_watching() {
         shared::watch(now.unwrap_or(0));

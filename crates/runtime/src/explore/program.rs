@@ -53,12 +53,12 @@ impl fencepost_engine::Threads for Program {
         if self.abandoned {
             return Op::Quit;
         }
-        fibers::all().get(thread).reply = reply;
+        fibers::get(thread).reply = reply;
         fibers::visit(thread);
         global::set_inside(true);
         unseen::look(thread);
         let Some(verdict) = ending::try_take() else {
-            let asked = fibers::all().get(thread).asked.take();
+            let asked = fibers::get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
         };
         let op = match verdict {
@@ -88,7 +88,8 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn label(&self, thread: ThreadId) -> u32 {
-        modules::label(fibers::all().get(thread).pc)
+        let pc = fibers::get(thread).pc;
+        modules::label(pc)
     }
 
     fn describe(&self, label: u32) -> Label {

@@ -77,7 +77,7 @@ pub fn begin() -> bool {
     state.changes = control::change_count();
     state.changed();
     // What a thread's registers are at the operation that it stands at was not noted: as they never are.
-    let all = fibers::all();
+    let mut all = fibers::all();
     (0..all.count()).for_each(|t| all.get(ThreadId(t as u32)).registers = [usize::MAX; 6]);
     true
 }

@@ -202,7 +202,7 @@ fn wrote(thread: ThreadId, at: usize) {
     let unordered =
         |(place, by, time): &(usize, ThreadId, u32)| *place == at && *by != thread && clock.get(*by) <= *time;
     if writes.iter().any(unordered) {
-        let pc = fibers::all().get(thread).pc;
+        let pc = fibers::get(thread).pc;
         let why = "code without instrumentation writes a variable, in an order that is not explored";
         explore::unsupported_at(Message::about(why, at), pc);
     }

@@ -67,7 +67,7 @@ fn hunted(program: &Program, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) 
 
 /// Does the thread wait although it was cancelled?
 fn is_cancelled(thread: ThreadId) -> bool {
-    let fiber = fibers::all().get(thread);
+    let fiber = fibers::get(thread);
     fiber.cancelled && fiber.interruptible && !fiber.uncancellable
 }
 

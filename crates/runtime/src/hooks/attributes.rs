@@ -18,7 +18,7 @@ hook! { fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
     }
     // SAFETY: a string that ends, by the contract of the function.
     let given = unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes();
-    let all = fibers::all();
+    let mut all = fibers::all();
     match all.find(thread) {
         None => ESRCH,
         Some(_) if given.len() > 15 => ERANGE,
@@ -35,9 +35,9 @@ hook! { fn pthread_getname_np(thread: pthread_t, buffer: *mut c_char, size: size
     if !active() {
         return real!(pthread_getname_np(thread, buffer, size): fn(pthread_t, *mut c_char, size_t) -> c_int);
     }
-    let all = fibers::all();
-    let Some(target) = all.find(thread) else { return ESRCH };
-    let name = all.get(target).name.unwrap_or_else(kernel::name);
+    let target = fibers::all().find(thread);
+    let Some(target) = target else { return ESRCH };
+    let name = fibers::get(target).name.unwrap_or_else(kernel::name);
     let length = name.iter().position(|b| *b == 0).unwrap_or(15) + 1;
     if length > size {
         return ERANGE;
@@ -86,16 +86,16 @@ hook! { fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int {
     if !(0..64).contains(&signal) {
         return EINVAL;
     }
-    let all = fibers::all();
-    match all.find(thread) {
+    let target = fibers::all().find(thread);
+    match target {
         None => ESRCH,
-        Some(target) if all.get(target).ended => ESRCH,
+        Some(target) if fibers::get(target).ended => ESRCH,
         Some(_) if signal == 0 => 0,
         Some(target) if target == fibers::current() => crate::hooks::process::raise_here(signal),
         Some(target) => {
             // It is handled when that thread goes on; a wait is not interrupted.
             at_work(|| {
-                fibers::all().get(target).signals |= 1 << signal;
+                fibers::get(target).signals |= 1 << signal;
                 explore::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
             });
             0

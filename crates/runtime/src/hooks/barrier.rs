@@ -22,9 +22,10 @@ hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_ui
         // There may have been another one at this address, in the middle of a generation: its arrivals do not count
         // for this one.
         let at = Location::hidden(Hidden::Barrier, barrier as u64);
-        let me = fibers::me();
+        let mut me = fibers::me();
         me.barriers += 1;
         let name = u64::from(fibers::current().0 + 1) << 48 | u64::from(me.barriers) << 32;
+        drop(me);
         let store = Access::Store { at, order: StoreOrder::Relaxed, value: Value(name.into()) };
         at_work(|| control::perform(Op::Access(store)));
     }

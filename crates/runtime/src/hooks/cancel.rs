@@ -30,7 +30,9 @@ const ASYNCHRONOUS: c_int = 1;
 /// The running thread may be cancelled here.
 pub fn point() {
     let me = fibers::me();
-    if !me.uncancellable && me.leaving.is_none() && is_cancelled() {
+    let may_be = !me.uncancellable && me.leaving.is_none();
+    drop(me);
+    if may_be && is_cancelled() {
         leave(CANCELED);
     }
 }
@@ -66,12 +68,13 @@ fn inside(access: Access) -> Reply {
 /// Waits, unless and until the running thread is cancelled.
 pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     point();
-    let me = fibers::me();
+    let mut me = fibers::me();
     me.interruptible = true;
-    if explore::is_on() && !me.uncancellable {
-        me.waited = true;
-        not_explored(me.cancelled);
-    }
+    let waits = explore::is_on() && !me.uncancellable;
+    me.waited |= waits;
+    let cancelled = me.cancelled;
+    drop(me);
+    not_explored(waits && cancelled);
     let result = wait();
     fibers::me().interruptible = false;
     point();
@@ -89,16 +92,22 @@ fn not_explored(so: bool) {
 
 /// Ends the running thread: first what it has put on its stack.
 pub fn leave(result: usize) -> ! {
-    let me = fibers::me();
+    let mut me = fibers::me();
     me.leaving = Some(result);
-    if let Some(handler) = me.cleanups.pop() {
+    let handler = me.cleanups.pop();
+    drop(me);
+    if let Some(handler) = handler {
         global::set_inside(false);
         real!(_longjmp(handler as *mut c_void, 1): fn(*mut c_void, c_int));
         ending::internal("a jump that returns")
     }
     global::set_inside(true);
-    *me.unwinding = Unwinding { class: u64::from_ne_bytes(*b"FNCPEXIT"), cleanup: Some(swallowed), private: [0; 2] };
-    let exception = &raw mut *me.unwinding;
+    let exception = {
+        let mut me = fibers::me();
+        *me.unwinding =
+            Unwinding { class: u64::from_ne_bytes(*b"FNCPEXIT"), cleanup: Some(swallowed), private: [0; 2] };
+        &raw mut *me.unwinding
+    };
     global::set_inside(false);
     // SAFETY: the exception lives as long as the thread does; `stop` does not return at the end of the stack.
     unsafe { _Unwind_ForcedUnwind(exception, stop, std::ptr::null_mut()) };
@@ -158,7 +167,8 @@ hook! { fn pthread_cancel(thread: pthread_t) -> c_int {
     if !active() {
         return real!(pthread_cancel(thread): fn(pthread_t) -> c_int);
     }
-    let Some(target) = fibers::all().find(thread) else { return ESRCH };
+    let target = fibers::all().find(thread);
+    let Some(target) = target else { return ESRCH };
     at_work(|| cancel(target));
     0
 } }
@@ -170,15 +180,20 @@ fn cancel(target: ThreadId) {
     }
     let (order, value) = (StoreOrder::Release, Value(1));
     control::perform(Op::Access(Access::Store { at: request_to(target), order, value }));
-    let fiber = fibers::all().get(target);
+    let mut fiber = fibers::get(target);
     fiber.cancelled = true;
+    let may_be = !fiber.uncancellable;
     if explore::is_on() {
-        return not_explored(!fiber.uncancellable && (fiber.waited || fiber.asynchronous));
+        let anywhere = fiber.waited || fiber.asynchronous;
+        drop(fiber);
+        return not_explored(may_be && anywhere);
     }
-    if fiber.asynchronous && !fiber.uncancellable {
+    if fiber.asynchronous && may_be {
         fiber.signals |= NOW;
     }
-    if target != fibers::current() && fiber.interruptible && !fiber.uncancellable {
+    let waits = fiber.interruptible;
+    drop(fiber);
+    if target != fibers::current() && waits && may_be {
         // Its wait is over.
         control::interrupt(target);
     }
@@ -200,14 +215,16 @@ hook! { fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
     if !(0..=1).contains(&state) {
         return EINVAL;
     }
-    let me = fibers::me();
+    let mut me = fibers::me();
     let before = std::mem::replace(&mut me.uncancellable, state == DISABLED);
+    let now = me.asynchronous && !me.uncancellable;
+    drop(me);
     if !old.is_null() {
         text::write(old as usize, size_of::<c_int>());
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }
-    if me.asynchronous && !me.uncancellable {
+    if now {
         point();
     }
     0
@@ -220,17 +237,17 @@ hook! { fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
     if !(0..=1).contains(&kind) {
         return EINVAL;
     }
-    let me = fibers::me();
+    let mut me = fibers::me();
     let before = std::mem::replace(&mut me.asynchronous, kind == ASYNCHRONOUS);
+    let (asynchronous, cancelled) = (me.asynchronous, me.cancelled);
+    drop(me);
     if !old.is_null() {
         text::write(old as usize, size_of::<c_int>());
         // SAFETY: the program's variable for the result.
         unsafe { *old = before.into() };
     }
-    if me.asynchronous {
-        if explore::is_on() {
-            not_explored(me.cancelled);
-        }
+    if asynchronous {
+        not_explored(explore::is_on() && cancelled);
         point();
     }
     0
@@ -253,7 +270,8 @@ hook! { fn __pthread_unregister_cancel(handler: usize) {
 } }
 
 hook! { fn __pthread_unwind_next(handler: usize) {
-    match fibers::me().leaving {
+    let leaving = fibers::me().leaving;
+    match leaving {
         Some(result) if active() => leave(result),
         _ => real!(__pthread_unwind_next(handler): fn(usize)),
     }

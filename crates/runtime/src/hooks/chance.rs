@@ -9,12 +9,12 @@ static STATE: Global<u64> = Global::new(0);
 
 /// Before each execution.
 pub fn begin() {
-    *STATE.get() = 0;
+    *STATE.enter() = 0;
 }
 
 /// SplitMix64.
 fn next() -> u64 {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -27,15 +27,15 @@ const OTHERS: u64 = 0;
 
 /// Before each execution.
 pub fn begin() {
-    PIPES.get().clear();
-    USES.get().clear();
+    PIPES.enter().clear();
+    USES.enter().clear();
 }
 
 /// Once, before the first execution.
 pub fn prepare() {
     let lasting = |about: &libc::stat| matches!(about.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK);
     let open = (0..MOST_INHERITED).filter_map(about).filter(lasting);
-    *INHERITED.get() = open.map(|about| about.st_ino).collect();
+    *INHERITED.enter() = open.map(|about| about.st_ino).collect();
 }
 
 /// What the kernel says of a file.
@@ -50,10 +50,10 @@ fn about(file: c_int) -> Option<libc::stat> {
 fn key(file: c_int) -> Option<u64> {
     let about = if file <= 2 { None } else { about(file) }?;
     match about.st_mode & libc::S_IFMT {
-        _ if INHERITED.get().contains(&about.st_ino) => None,
+        _ if INHERITED.enter().contains(&about.st_ino) => None,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFCHR | libc::S_IFBLK => None,
         libc::S_IFIFO => {
-            let pipes = PIPES.get();
+            let mut pipes = PIPES.enter();
             let place = pipes.iter().position(|pipe| *pipe == about.st_ino).unwrap_or_else(|| {
                 pipes.push(about.st_ino);
                 pipes.len() - 1
@@ -92,11 +92,11 @@ pub fn uses(file: c_int) {
     let clock = explore::clock(me);
     let before = |(file, thread, time): &(u64, ThreadId, u32)| *file != about.st_ino || clock.get(*thread) > *time;
     let unordered = |one: &&(u64, ThreadId, u32)| one.1 != me && !before(one);
-    if USES.get().iter().any(|one| unordered(&one)) {
+    if USES.enter().iter().any(|one| unordered(&one)) {
         explore::unsupported_here("several threads use the same file or pipe, in an order that is not explored");
     }
-    USES.get().retain(|(file, thread, _)| (*file, *thread) != (about.st_ino, me));
-    USES.get().push((about.st_ino, me, clock.get(me)));
+    USES.enter().retain(|(file, thread, _)| (*file, *thread) != (about.st_ino, me));
+    USES.enter().push((about.st_ino, me, clock.get(me)));
 }
 
 /// Under exploration: all files as one location, which counts what was written.
@@ -148,6 +148,9 @@ pub fn acquire(file: c_int) {
 /// The running thread was told that some file is ready.
 pub fn acquire_all() {
     if active() {
-        at_work(|| (OTHERS..=PIPES.get().len() as u64).for_each(|key| order(key, RmwOrder::Acquire)));
+        at_work(|| {
+            let pipes = PIPES.enter().len() as u64;
+            (OTHERS..=pipes).for_each(|key| order(key, RmwOrder::Acquire));
+        });
     }
 }

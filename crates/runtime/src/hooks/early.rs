@@ -10,7 +10,7 @@ use super::threads::{is_detached, spawn};
 use crate::drive::campaign;
 use crate::explore;
 use crate::platform::context;
-use crate::platform::global::{self, Global};
+use crate::platform::global::{self, Lock};
 use crate::platform::real::real;
 use crate::results;
 use crate::threads::fibers::{self, Start};
@@ -29,7 +29,7 @@ struct Held {
     released: Option<pthread_t>,
 }
 
-static HELD: Global<Vec<Held>> = Global::new(Vec::new());
+static HELD: Lock<Vec<Held>> = Lock::new(Vec::new());
 
 /// Is this before `main`, in a process that will be under control?
 fn is_early() -> bool {
@@ -48,11 +48,14 @@ pub fn hold(
     start: Start,
     argument: *mut c_void,
 ) -> Option<c_int> {
-    if !is_early() || HELD.get().iter().any(|held| held.released.is_some()) {
+    if !is_early() {
+        return None;
+    }
+    let mut held = HELD.lock();
+    if held.iter().any(|held| held.released.is_some()) {
         return None;
     }
     context::initialise();
-    let held = HELD.get();
     // The first threads of an execution are these, in this order: so it is known whose storage they will have.
     let name = fibers::all().name_of_donor(held.len())?;
     let (detached, pc) = (is_detached(attributes), global::caller());
@@ -65,14 +68,14 @@ pub fn hold(
 /// A thread is about to wait before `main`, perhaps for one that is held back: they must run.
 #[inline]
 pub fn release() {
-    if !HELD.get().is_empty() && is_early() {
+    if !HELD.lock().is_empty() && is_early() {
         release_all();
     }
 }
 
 #[cold]
 fn release_all() {
-    for held in HELD.get().iter_mut().filter(|held| held.released.is_none()) {
+    for held in HELD.lock().iter_mut().filter(|held| held.released.is_none()) {
         let mut thread: pthread_t = 0;
         let error = real!(pthread_create(&mut thread, std::ptr::null(), held.start, held.argument as *mut c_void):
             fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int);
@@ -85,31 +88,34 @@ fn release_all() {
 
 /// What libc calls a thread that runs although it was held back first.
 pub fn real_name(thread: pthread_t) -> pthread_t {
-    let held = HELD.get().iter().find(|held| held.name == thread);
+    let list = HELD.lock();
+    let held = list.iter().find(|held| held.name == thread);
     held.and_then(|held| held.released).unwrap_or(thread)
 }
 
 /// A thread that is held back will not be joined. Was it one?
 pub fn detach(thread: pthread_t) -> bool {
-    let held = HELD.get().iter_mut().find(|held| held.name == thread && held.released.is_none());
+    let mut list = HELD.lock();
+    let held = list.iter_mut().find(|held| held.name == thread && held.released.is_none());
     held.map(|held| held.detached = true).is_some()
 }
 
 /// Once, before the first execution.
 pub fn prepare() {
-    if HELD.get().iter().any(|held| held.released.is_some()) {
+    if HELD.lock().iter().any(|held| held.released.is_some()) {
         results::note("a thread that was started before main() was waited for before main(): it is not under control");
     }
 }
 
 /// The main thread of an execution begins: those that were asked for before `main` are created.
 pub fn begin() {
-    if HELD.get().is_empty() {
+    if HELD.lock().is_empty() {
         return;
     }
     at_work(|| {
-        for i in 0..HELD.get().len() {
-            let Held { start, argument, detached, pc, released, .. } = HELD.get()[i];
+        let count = HELD.lock().len();
+        for i in 0..count {
+            let Held { start, argument, detached, pc, released, .. } = HELD.lock()[i];
             if released.is_some() {
                 global::set_caller(pc, context::stack_pointer());
                 explore::unsupported_here("a thread that was started before main() is not under control");

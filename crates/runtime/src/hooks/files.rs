@@ -46,7 +46,7 @@ const LOOK: usize = 4;
 
 /// Once, before the program's memory is copied.
 pub fn prepare() {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     state.first = (3..).find(|file| !sys::is_open(*file)).unwrap_or(3);
     state.input = sys::duplicate_above(0, results::FIRST_FILE);
     state.flags = [0, 1, 2].map(sys::file_flags);
@@ -58,13 +58,17 @@ pub fn prepare() {
 
 /// After each execution.
 pub fn end() {
-    let state = STATE.get();
+    let (opened, first) = {
+        let mut state = STATE.enter();
+        (std::mem::take(&mut state.opened), state.first)
+    };
     // New files get the lowest numbers, so that a look at the first few tells of those that libc opened by itself.
     // The runtime's own files have high numbers, and are kept.
-    if std::mem::take(&mut state.opened) || sys::any_open(state.first, LOOK) {
-        close_from(state.first);
+    if opened || sys::any_open(first, LOOK) {
+        close_from(first);
     }
     end_in_child();
+    let mut state = STATE.enter();
     if std::mem::take(&mut state.moved) {
         sys::enter_directory(state.directory);
     }
@@ -82,7 +86,7 @@ fn close_from(first: c_int) {
 
 /// After an execution, also one that has a process of its own.
 pub fn end_in_child() {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     if std::mem::take(&mut state.standard) {
         if state.input >= 0 {
             sys::duplicate(state.input, 0);
@@ -93,7 +97,7 @@ pub fn end_in_child() {
 }
 
 macro_rules! opens {
-    ($($name:ident)*) => { $(watch! { fn $name() { STATE.get().opened = true } })* };
+    ($($name:ident)*) => { $(watch! { fn $name() { STATE.enter().opened = true } })* };
 }
 
 opens! {
@@ -104,13 +108,13 @@ opens! {
 
 /// The program opens a file of this name.
 fn opens_named(path: *const c_char, writes: bool) {
-    STATE.get().opened = true;
+    STATE.enter().opened = true;
     // Devices and the like are there for everybody.
     const COMMON: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
     if !path.is_null() {
         // SAFETY: a string that ends, by the contract of the function.
         let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-        STATE.get().random |= path.starts_with(b"/dev/") && path.ends_with(b"random");
+        STATE.enter().random |= path.starts_with(b"/dev/") && path.ends_with(b"random");
         if writes && !COMMON.iter().any(|common| path.starts_with(common)) {
             restart::writes_to_file();
         }
@@ -121,7 +125,7 @@ fn opens_named(path: *const c_char, writes: bool) {
 #[inline]
 pub fn is_random(file: c_int) -> bool {
     const DEVICES: [u64; 2] = [libc::makedev(1, 8), libc::makedev(1, 9)];
-    STATE.get().random && sys::device(file).is_some_and(|device| DEVICES.contains(&device))
+    STATE.enter().random && sys::device(file).is_some_and(|device| DEVICES.contains(&device))
 }
 
 /// Does somebody who opens a file like this write to it?
@@ -146,7 +150,7 @@ watch! { fn fopen64(path: *const c_char, mode: *const c_char) { opens_named(path
 
 /// The program opens a file.
 pub fn opens() {
-    STATE.get().opened = true;
+    STATE.enter().opened = true;
 }
 
 /// Is this file the runtime's own?
@@ -156,12 +160,10 @@ fn is_own(file: c_int) -> bool {
 
 /// The program is about to change what this number stands for, or how the file behind it is read and written.
 fn touches(file: c_int, call: &str) {
-    let state = STATE.get();
+    let first = STATE.enter().first;
     match file {
-        0..3 => state.standard = true,
-        _ if (3..state.first).contains(&file) => {
-            irreversible(&format!("{call} for a file that was opened before main()"))
-        }
+        0..3 => STATE.enter().standard = true,
+        _ if (3..first).contains(&file) => irreversible(&format!("{call} for a file that was opened before main()")),
         _ => {}
     }
 }
@@ -176,24 +178,24 @@ watch! { fn fcntl64(file: c_int, command: c_int) {
 
 fn fcntl_changes(file: c_int, command: c_int) {
     match command {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => STATE.get().opened = true,
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => STATE.enter().opened = true,
         libc::F_SETFL => touches(file, "fcntl()"),
         _ => {}
     }
 }
 
 watch! { fn freopen(_path: usize, _mode: usize, _stream: usize) {
-    STATE.get().opened = true;
-    STATE.get().standard = true;
+    STATE.enter().opened = true;
+    STATE.enter().standard = true;
 } }
 
 watch! { fn freopen64(_path: usize, _mode: usize, _stream: usize) {
-    STATE.get().opened = true;
-    STATE.get().standard = true;
+    STATE.enter().opened = true;
+    STATE.enter().standard = true;
 } }
 
 watch! { fn fclose(_stream: usize) {
-    STATE.get().standard = true;
+    STATE.enter().standard = true;
 } }
 
 watch! { fn lseek(file: c_int) {
@@ -211,7 +213,7 @@ watch! { fn lseek64(file: c_int) {
 /// The program reads or writes: what was opened before `main` stands elsewhere afterwards.
 #[inline]
 pub fn used(file: c_int) {
-    if file > 2 && file < STATE.get().first {
+    if file > 2 && file < STATE.enter().first {
         at_work(|| touches(file, "read() or write()"));
     }
 }
@@ -222,7 +224,7 @@ hook! { fn dup2(from: c_int, to: c_int) -> c_int {
             return fail(EBADF);
         }
         at_work(|| {
-            STATE.get().opened = true;
+            STATE.enter().opened = true;
             touches(to, "dup2()");
         });
     }
@@ -235,7 +237,7 @@ hook! { fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
             return fail(EBADF);
         }
         at_work(|| {
-            STATE.get().opened = true;
+            STATE.enter().opened = true;
             touches(to, "dup3()");
         });
     }
@@ -258,7 +260,11 @@ hook! { fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if !active() {
         return real!(close_range(first, last, flags): fn(c_uint, c_uint, c_int) -> c_int);
     }
-    at_work(|| (0..STATE.get().first).filter(|file| (first..=last).contains(&(*file as c_uint))).for_each(|file| touches(file, "close_range()")));
+    at_work(|| {
+        let before = 0..STATE.enter().first;
+        let closed = before.filter(|file| (first..=last).contains(&(*file as c_uint)));
+        closed.for_each(|file| touches(file, "close_range()"));
+    });
     // Around the runtime's own.
     let own = results::FIRST_FILE as c_uint;
     let pieces = [(first, last.min(own - 1)), (first.max(own + results::OWN_FILES as c_uint), last)];
@@ -270,17 +276,20 @@ hook! { fn closefrom(first: c_int) {
     if !active() {
         return real!(closefrom(first): fn(c_int));
     }
-    at_work(|| (first.max(0)..STATE.get().first).for_each(|file| touches(file, "closefrom()")));
+    at_work(|| {
+        let before = first.max(0)..STATE.enter().first;
+        before.for_each(|file| touches(file, "closefrom()"));
+    });
     close_from(first.max(0));
 } }
 
-watch! { fn chdir() { STATE.get().moved = true } }
-watch! { fn fchdir() { STATE.get().moved = true } }
+watch! { fn chdir() { STATE.enter().moved = true } }
+watch! { fn fchdir() { STATE.enter().moved = true } }
 
 hook! { fn umask(mask: mode_t) -> mode_t {
     let old = real!(umask(mask): fn(mode_t) -> mode_t);
     if active() {
-        STATE.get().mask.get_or_insert(old);
+        STATE.enter().mask.get_or_insert(old);
     }
     old
 } }

@@ -39,24 +39,26 @@ static STATE: Global<State> = Global::new(State {
 
 /// Once, before the first execution.
 pub fn prepare() {
-    STATE.get().blocked = sys::signal_mask(0);
-    sys::signal_mask(STATE.get().blocked);
-    STATE.get().name = sys::thread_name();
+    let mut state = STATE.enter();
+    state.blocked = sys::signal_mask(0);
+    sys::signal_mask(state.blocked);
+    state.name = sys::thread_name();
 }
 
 /// The process is about to get another name.
 pub fn named() {
-    STATE.get().named = true;
+    STATE.enter().named = true;
 }
 
 /// The name that every thread begins with.
 pub fn name() -> [u8; 16] {
-    STATE.get().name
+    STATE.enter().name
 }
 
 /// After each execution.
 pub fn end() {
-    let state = STATE.get();
+    let mut guard = STATE.enter();
+    let state = &mut *guard;
     state.mapped.drain(..).for_each(|(address, length)| sys::unmap(address, length));
     state.read_only.clear();
     if std::mem::take(&mut state.named) {
@@ -86,7 +88,7 @@ pub fn real_sigaction(signal: c_int, action: &libc::sigaction) {
 
 /// Remembers what happens at a signal, before the program changes it for the first time in this execution.
 fn remember(signal: c_int) {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     if state.handlers.iter().any(|(known, _)| *known == signal) {
         return;
     }
@@ -124,20 +126,22 @@ hook! { fn __sysv_signal(number: c_int, handler: sighandler_t) -> sighandler_t {
 /// Was all of this mapped in this execution?
 fn is_mapped(address: usize, length: usize) -> bool {
     let within = |(at, size): &(usize, usize)| *at <= address && address + length <= at + size;
-    STATE.get().mapped.iter().any(within)
+    STATE.enter().mapped.iter().any(within)
 }
 
 /// Is this memory that was mapped in this execution and cannot be written? Somebody else may still change it, through
 /// the file: whoever reads finds what is there.
 #[inline]
 pub fn is_read_only(address: usize) -> bool {
-    let read_only = &STATE.get().read_only;
+    let state = STATE.enter();
+    let read_only = &state.read_only;
     !read_only.is_empty() && read_only.iter().any(|(at, length)| (*at..at + length).contains(&address))
 }
 
 /// Notes whether these pages can be written from now on.
 fn protect(address: usize, length: usize, protection: c_int) {
-    let read_only = &mut STATE.get().read_only;
+    let mut state = STATE.enter();
+    let read_only = &mut state.read_only;
     cut(read_only, address, length);
     if protection & libc::PROT_WRITE == 0 {
         read_only.push((address, length.next_multiple_of(4096)));
@@ -164,21 +168,21 @@ hook! { fn mremap(old: usize, old_length: usize, length: usize, flags: c_int, to
     if active() && at != usize::MAX {
         at_work(|| {
             take_away(old, old_length);
-            STATE.get().mapped.push((at, length.next_multiple_of(4096)));
+            STATE.enter().mapped.push((at, length.next_multiple_of(4096)));
         });
     }
     at
 } }
 
 macro_rules! changes_signals {
-    ($($name:ident)*) => { $(watch! { fn $name() { STATE.get().masked = true } })* };
+    ($($name:ident)*) => { $(watch! { fn $name() { STATE.enter().masked = true } })* };
 }
 
 changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask sighold sigset sigsuspend siglongjmp }
 
 macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() {
-        STATE.get().timers = true;
+        STATE.enter().timers = true;
         crate::explore::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
         crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
     } })* };
@@ -200,7 +204,7 @@ fn map(
     let at = real!(mmap(address, length, protection, flags, file, offset):
         fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void);
     if active() && at != libc::MAP_FAILED && flags & libc::MAP_FIXED == 0 {
-        at_work(|| STATE.get().mapped.push((at as usize, length.next_multiple_of(4096))));
+        at_work(|| STATE.enter().mapped.push((at as usize, length.next_multiple_of(4096))));
     }
     if active() && at != libc::MAP_FAILED {
         at_work(|| protect(at as usize, length, protection));
@@ -231,8 +235,9 @@ hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
 
 /// This memory is no longer mapped. What is left of a mapping of which a part is taken away stays.
 fn take_away(address: usize, length: usize) {
-    cut(&mut STATE.get().mapped, address, length);
-    cut(&mut STATE.get().read_only, address, length);
+    let mut state = STATE.enter();
+    cut(&mut state.mapped, address, length);
+    cut(&mut state.read_only, address, length);
 }
 
 /// Takes a range out of a list of ranges.

@@ -72,7 +72,8 @@ impl Mutex {
     pub fn disown(&mut self) -> u32 {
         if let Some((holder, _)) = self.holder() {
             objects::let_go(holder, self.address());
-            let robust = &mut fibers::all().get(holder).robust;
+            let mut fiber = fibers::get(holder);
+            let robust = &mut fiber.robust;
             if let Some(i) = robust.iter().rposition(|at| *at == self.address()) {
                 robust.remove(i);
             }
@@ -84,7 +85,8 @@ impl Mutex {
     /// Who has it, and where it was taken. What lies in memory that is not initialised tells nothing.
     fn holder(&self) -> Option<(ThreadId, usize)> {
         let thread = u32::try_from(self.owner).ok()?.checked_sub(1)?;
-        let fiber = fibers::all().list().get(thread as usize)?;
+        let all = fibers::all();
+        let fiber = all.list().get(thread as usize)?;
         let held = fiber.held.iter().rev().find(|(at, _)| *at == self.address());
         held.map(|(_, pc)| (ThreadId(thread), *pc))
     }
@@ -237,8 +239,9 @@ pub fn unlock(mutex: *mut Mutex) -> c_int {
 
 /// The running thread ends. Robust mutexes that it holds go to whoever comes next, who is told.
 pub fn owner_ends() {
-    while let Some(address) = fibers::me().robust.last() {
-        let this = at(*address as *mut Mutex);
+    let last = || fibers::me().robust.last().copied();
+    while let Some(address) = last() {
+        let this = at(address as *mut Mutex);
         this.users |= INCONSISTENT;
         this.disown();
         control::perform(Op::Sync(Sync::Unlock { mutex: this.key() }));

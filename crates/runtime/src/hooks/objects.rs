@@ -20,7 +20,7 @@ static DESTROYED: Global<Vec<(usize, ThreadId, usize)>> = Global::new(Vec::new()
 
 /// Before each execution.
 pub fn begin() {
-    DESTROYED.get().clear();
+    DESTROYED.enter().clear();
 }
 
 /// The running thread is about to use it.
@@ -36,7 +36,7 @@ pub fn initialised(object: Object, at: usize) {
 /// The running thread destroys it.
 pub fn destroyed(object: Object, at: usize) {
     access(at, true, What::Destruction(object));
-    DESTROYED.get().push((at, fibers::current(), global::caller()));
+    DESTROYED.enter().push((at, fibers::current(), global::caller()));
 }
 
 fn access(at: usize, write: bool, what: What) {
@@ -60,8 +60,8 @@ fn access(at: usize, write: bool, what: What) {
 /// The running thread does to an object, in these words, what must not be done to one that was destroyed.
 #[cold]
 pub fn is_gone(object: Object, at: usize, action: &'static str) {
-    let last = DESTROYED.get().iter().rev().find(|(place, ..)| *place == at);
-    let other = last.map(|(_, thread, pc)| (thread.0, "destroy", *pc));
+    let last = DESTROYED.enter().iter().rev().find(|(place, ..)| *place == at).copied();
+    let other = last.map(|(_, thread, pc)| (thread.0, "destroy", pc));
     if results::is_first(at) {
         wrong(object, at, action, "that was destroyed", other);
     }
@@ -93,7 +93,8 @@ pub fn hold(at: usize) {
 
 /// The thread no longer holds it, or not once more. Says whether it did.
 pub fn let_go(thread: ThreadId, at: usize) -> bool {
-    let held = &mut fibers::all().get(thread).held;
+    let mut fiber = fibers::get(thread);
+    let held = &mut fiber.held;
     let found = held.iter().rposition(|(place, _)| *place == at);
     if let Some(i) = found {
         held.remove(i);
@@ -103,8 +104,10 @@ pub fn let_go(thread: ThreadId, at: usize) -> bool {
 
 /// Who holds it, and where it was taken.
 pub fn holder(at: usize) -> Option<(ThreadId, usize)> {
-    let all = fibers::all().list().iter().enumerate();
-    all.flat_map(|(thread, fiber)| fiber.held.iter().map(move |held| (ThreadId(thread as u32), held)))
+    let all = fibers::all();
+    let threads = all.list().iter().enumerate();
+    threads
+        .flat_map(|(thread, fiber)| fiber.held.iter().map(move |held| (ThreadId(thread as u32), held)))
         .find(|(_, (place, _))| *place == at)
         .map(|(thread, (_, pc))| (thread, *pc))
 }

@@ -24,12 +24,12 @@ static RAISED: Global<Vec<usize>> = Global::new(Vec::new());
 
 /// A new execution.
 pub fn reset() {
-    RAISED.get().clear();
+    RAISED.enter().clear();
 }
 
 /// Did the main thread, whose first function has returned this, panic? Then where.
 pub fn ended_main(status: c_int) -> Option<Vec<usize>> {
-    (status == STATUS && !RAISED.get().is_empty()).then(|| RAISED.get().clone())
+    (status == STATUS && !RAISED.enter().is_empty()).then(|| RAISED.enter().clone())
 }
 
 /// What the main thread has printed about its panic.
@@ -56,11 +56,11 @@ hook! { fn _Unwind_RaiseException(exception: *mut c_void) -> c_int {
 extern "C-unwind" fn note(context: *mut c_void, _: *mut c_void) -> c_int {
     const GO_ON: c_int = 0;
     const ENOUGH: c_int = 5;
-    if RAISED.get().len() == MOST_FRAMES {
+    if RAISED.enter().len() == MOST_FRAMES {
         return ENOUGH;
     }
     // SAFETY: the unwinder's own.
-    RAISED.get().push(unsafe { _Unwind_GetIP(context) });
+    RAISED.enter().push(unsafe { _Unwind_GetIP(context) });
     GO_ON
 }
 

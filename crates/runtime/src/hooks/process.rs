@@ -5,7 +5,7 @@ use crate::drive::campaign::{self, Main};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::restart;
 use crate::memory::view;
-use crate::platform::global::{self, Global, active, mode};
+use crate::platform::global::{self, Lock, active, mode};
 use crate::platform::real::real;
 use crate::platform::sys;
 use crate::results;
@@ -26,12 +26,12 @@ struct State {
     child: bool,
 }
 
-static STATE: Global<State> =
-    Global::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), child: false });
+static STATE: Lock<State> =
+    Lock::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), child: false });
 
 /// Once, before the program's memory is copied.
 pub fn prepare() {
-    let state = STATE.get();
+    let mut state = STATE.lock();
     state.kept = state.handlers.clone();
     // SAFETY: the name ends with 0.
     state.stdout = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"stdout".as_ptr()) }.cast();
@@ -39,7 +39,8 @@ pub fn prepare() {
 
 /// Before each execution.
 pub fn begin() {
-    let state = STATE.get();
+    let mut guard = STATE.lock();
+    let state = &mut *guard;
     state.handlers.clone_from(&state.kept);
 }
 
@@ -52,12 +53,12 @@ hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_ch
 
 hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argument: usize, library: usize) -> c_int {
     if active() {
-        at_work(|| STATE.get().handlers.push((handler, argument)));
+        at_work(|| STATE.lock().handlers.push((handler, argument)));
         return 0;
     }
     // Before `main` nobody knows yet who will run them.
     if !global::running() {
-        STATE.get().handlers.push((handler, argument));
+        STATE.lock().handlers.push((handler, argument));
     }
     real!(__cxa_atexit(handler, argument, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize, usize) -> c_int)
 } }
@@ -73,7 +74,7 @@ pub fn run_exit_handlers() {
     threads::run_destructors();
     loop {
         global::set_inside(true);
-        let next = STATE.get().handlers.pop();
+        let next = STATE.lock().handlers.pop();
         global::set_inside(false);
         match next {
             // SAFETY: registered by the program.
@@ -87,12 +88,13 @@ pub fn run_exit_handlers() {
 
 /// In a child process, which libc ends: what was registered while the program was under control, libc does not know.
 fn run_new_handlers() {
-    let state = STATE.get();
-    while state.handlers.len() > state.kept.len() {
-        if let Some((handler, argument)) = state.handlers.pop() {
-            // SAFETY: registered by the program.
-            unsafe { handler(argument as *mut c_void) }
-        }
+    let next = || {
+        let mut state = STATE.lock();
+        if state.handlers.len() > state.kept.len() { state.handlers.pop() } else { None }
+    };
+    while let Some((handler, argument)) = next() {
+        // SAFETY: registered by the program.
+        unsafe { handler(argument as *mut c_void) }
     }
 }
 
@@ -101,7 +103,7 @@ pub fn unflushed() -> Vec<u8> {
     /// Positions in glibc's `FILE`: where the pending output begins and ends.
     const BEGIN: usize = 4;
     const END: usize = 5;
-    let stdout = STATE.get().stdout;
+    let stdout = STATE.lock().stdout;
     if stdout.is_null() {
         return Vec::new();
     }
@@ -118,7 +120,7 @@ pub fn unflushed() -> Vec<u8> {
 
 hook! { fn exit(status: c_int) {
     if !active() {
-        if STATE.get().child {
+        if STATE.lock().child {
             run_new_handlers();
         }
         return real!(exit(status): fn(c_int));
@@ -215,7 +217,7 @@ fn make_child(call: &str) -> pid_t {
         // The child has one thread and nothing to report: it runs by itself.
         global::set_running(mode::IDLE);
         results::leave();
-        STATE.get().child = true;
+        STATE.lock().child = true;
     }
     child
 }

@@ -84,7 +84,7 @@ static UNSEEN: Global<Option<&'static str>> = Global::new(None);
 
 /// Why an exploration of this program cannot be complete, if it cannot.
 pub fn unseen() -> Option<&'static str> {
-    *UNSEEN.get()
+    *UNSEEN.enter()
 }
 
 /// Leads the functions of the library that is in the program.
@@ -101,15 +101,16 @@ pub fn prepare() {
         }
     });
     if !any {
-        *UNSEEN.get() =
+        *UNSEEN.enter() =
             Some("the program has no table of symbols: what Rust's standard library does by itself is not seen");
         return;
     }
     if found[MORE].0 != 0 && found[LESS].0 != 0 {
         // SAFETY: the library's functions, not yet led away, of which the symbols say what they are.
-        *SCOPE.get() = unsafe { try_scope(found[MORE].0, found[LESS].0) };
-        if SCOPE.get().is_none() {
-            *UNSEEN.get() = Some("scoped threads of this version of Rust's standard library are not followed");
+        let scope = unsafe { try_scope(found[MORE].0, found[LESS].0) };
+        *SCOPE.enter() = scope;
+        if scope.is_none() {
+            *UNSEEN.enter() = Some("scoped threads of this version of Rust's standard library are not followed");
             (found[MORE], found[LESS]) = ((0, 0), (0, 0));
         }
     }
@@ -117,14 +118,14 @@ pub fn prepare() {
     let done = there.fold(true, |done, ((at, size), led)| lead(*at, *size, led) && done);
     patches::finish();
     if !done || twice {
-        *UNSEEN.get() = Some("not all functions of this version of Rust's standard library are followed");
+        *UNSEEN.enter() = Some("not all functions of this version of Rust's standard library are followed");
     }
 }
 
 fn lead(at: usize, size: usize, led: &Led) -> bool {
     if let Some(original) = led.original {
         let Some(way) = patches::original(at, size) else { return false };
-        *original.get() = way;
+        *original.enter() = way;
     }
     patches::lead(at, size, led.to as usize)
 }
@@ -183,7 +184,7 @@ fn compare_exchange(
 /// Calls a function of the library itself.
 macro_rules! call {
     ($original:ident($($arg:expr),*): fn($($ty:ty),*) $(-> $ret:ty)?) => {{
-        let address = *$original.get();
+        let address = *$original.enter();
         // SAFETY: the address of the function that was led here, whose type this is.
         let original: unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)? = unsafe { std::mem::transmute(address) };
         // SAFETY: with what it was called with.
@@ -483,7 +484,7 @@ static SHOWN: Global<Option<usize>> = Global::new(None);
 /// A futex is waited on or woken. Is that only to show which one?
 pub fn takes(word_at: usize, expected: usize) -> bool {
     const PARKED: u32 = u32::MAX;
-    match SHOWN.get() {
+    match &mut *SHOWN.enter() {
         Some(shown) if expected as u32 == PARKED => {
             *shown = word_at;
             // As if the thread had been given its token meanwhile.
@@ -497,9 +498,9 @@ pub fn takes(word_at: usize, expected: usize) -> bool {
 /// Where the token of a thread is, given a way to have the library take it.
 fn token(park: impl Fn()) -> Location {
     let shown = || {
-        *SHOWN.get() = Some(0);
+        *SHOWN.enter() = Some(0);
         park();
-        SHOWN.get().take().filter(|at| *at != 0)
+        SHOWN.enter().take().filter(|at| *at != 0)
     };
     global::quietly(|| {
         // If it had its token, it has it no longer, and then shows it.
@@ -554,6 +555,7 @@ hook! { fn fencepost_std_thread_park_timeout(thread: usize, seconds: u64, nanose
 
 /// Where in the data of a scope its count is, whether a thread has panicked, and who owns it; and where that
 /// thread's token is.
+#[derive(Clone, Copy)]
 struct Scope {
     count: usize,
     panicked: usize,
@@ -592,8 +594,8 @@ unsafe fn try_scope(more: usize, less: usize) -> Option<Scope> {
     Some(Scope { count: count * 8, panicked, owner: owner * 8, token: token * 4 })
 }
 
-fn scope() -> &'static Scope {
-    SCOPE.get().as_ref().unwrap_or_else(|| ending::internal("a scope that is not followed"))
+fn scope() -> Scope {
+    SCOPE.enter().unwrap_or_else(|| ending::internal("a scope that is not followed"))
 }
 
 fn count(data: usize) -> Location {

@@ -5,7 +5,7 @@
 
 use super::{at_work, hook, io, text, watch};
 use crate::drive::control;
-use crate::platform::global::{self, Global, active};
+use crate::platform::global::{self, Entered, Global, active};
 use crate::platform::real::real;
 use crate::threads::fibers;
 use fencepost_trace::op::Sync;
@@ -23,25 +23,29 @@ static KEPT: Global<Vec<Kept>> = Global::new(Vec::new());
 
 /// Before each execution.
 pub fn begin() {
-    KEPT.get().clear();
+    KEPT.enter().clear();
 }
 
-fn mine(stream: usize) -> Option<&'static mut Kept> {
+fn mine(stream: usize) -> Option<Entered<'static, Kept>> {
     let me = fibers::current();
-    KEPT.get().iter_mut().find(|kept| kept.stream == stream && kept.owner == me)
+    KEPT.enter().try_map(|kept| kept.iter_mut().find(|kept| kept.stream == stream && kept.owner == me))
+}
+
+/// The running thread keeps the stream once more, if it keeps it already.
+fn again(stream: usize) -> bool {
+    mine(stream).map(|mut kept| kept.depth += 1).is_some()
 }
 
 fn keep(stream: usize) {
-    KEPT.get().push(Kept { stream, owner: fibers::current(), depth: 1 });
+    KEPT.enter().push(Kept { stream, owner: fibers::current(), depth: 1 });
 }
 
 hook! { fn flockfile(stream: usize) {
     if !active() {
         return real!(flockfile(stream): fn(usize));
     }
-    at_work(|| match mine(stream) {
-        Some(kept) => kept.depth += 1,
-        None => {
+    at_work(|| {
+        if !again(stream) {
             control::perform(Op::Sync(Sync::Lock { mutex: stream as u64 }));
             keep(stream);
         }
@@ -52,16 +56,15 @@ hook! { fn ftrylockfile(stream: usize) -> c_int {
     if !active() {
         return real!(ftrylockfile(stream): fn(usize) -> c_int);
     }
-    at_work(|| match mine(stream) {
-        Some(kept) => {
-            kept.depth += 1;
-            0
+    at_work(|| {
+        if again(stream) {
+            return 0;
         }
-        None if control::perform(Op::Sync(Sync::TryLock { mutex: stream as u64 })).success => {
-            keep(stream);
-            0
+        if !control::perform(Op::Sync(Sync::TryLock { mutex: stream as u64 })).success {
+            return -1;
         }
-        None => -1,
+        keep(stream);
+        0
     })
 } }
 
@@ -70,10 +73,14 @@ hook! { fn funlockfile(stream: usize) {
         return real!(funlockfile(stream): fn(usize));
     }
     at_work(|| {
-        let Some(kept) = mine(stream) else { return };
-        kept.depth -= 1;
-        if kept.depth == 0 {
-            KEPT.get().retain(|kept| kept.depth != 0);
+        let Some(depth) = mine(stream).map(|mut kept| {
+            kept.depth -= 1;
+            kept.depth
+        }) else {
+            return;
+        };
+        if depth == 0 {
+            KEPT.enter().retain(|kept| kept.depth != 0);
             control::perform(Op::Sync(Sync::Unlock { mutex: stream as u64 }));
         }
     })
@@ -83,8 +90,8 @@ hook! { fn funlockfile(stream: usize) {
 fn pass(stream: Option<usize>) {
     let me = fibers::current();
     let other = |kept: &&Kept| kept.owner != me && stream.is_none_or(|s| s == kept.stream);
-    while let Some(kept) = KEPT.get().iter().find(other) {
-        let mutex = kept.stream as u64;
+    let others = || KEPT.enter().iter().find(other).map(|kept| kept.stream as u64);
+    while let Some(mutex) = others() {
         control::perform(Op::Sync(Sync::Lock { mutex }));
         control::perform(Op::Sync(Sync::Unlock { mutex }));
     }
@@ -92,7 +99,7 @@ fn pass(stream: Option<usize>) {
 
 /// The same for a function that prints to a stream, or to the standard ones.
 pub fn prints(stream: Option<usize>) {
-    if !KEPT.get().is_empty() {
+    if !KEPT.enter().is_empty() {
         at_work(|| pass(stream));
     }
 }

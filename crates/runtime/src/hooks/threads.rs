@@ -6,7 +6,7 @@ use crate::detect::shadow::WRITE;
 use crate::drive::{control, ending};
 use crate::explore;
 use crate::explore::shared::{self, Habit};
-use crate::platform::global::{self, Global, active, mode};
+use crate::platform::global::{self, Entered, Lock, active, mode};
 use crate::platform::real::real;
 use crate::results;
 use crate::threads::fibers::{self, Fiber, Start};
@@ -46,9 +46,10 @@ pub fn create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: 
 const MOST: u32 = 10_000;
 
 fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> pthread_t {
-    let fiber = spawn(start, argument);
+    let mut fiber = spawn(start, argument);
     fiber.detached = is_detached(attributes);
     let name = fiber.pthread;
+    drop(fiber);
     if stack_size(attributes) > donors::STACK {
         let most = donors::STACK >> 20;
         results::note(format!("a thread asks for a larger stack than the {most} MiB that threads get here"));
@@ -57,7 +58,7 @@ fn make(attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) 
 }
 
 /// A new thread, which will call `start`.
-pub fn spawn(start: Start, argument: *mut c_void) -> &'static mut Fiber {
+pub fn spawn(start: Start, argument: *mut c_void) -> Entered<'static, Fiber> {
     let number = ThreadId(control::perform(Op::Spawn).value.0 as u32);
     if number.0 > MOST {
         ending::give_up(&format!(
@@ -66,7 +67,7 @@ pub fn spawn(start: Start, argument: *mut c_void) -> &'static mut Fiber {
     }
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
-    match fibers::all().create(number, start, argument) {
+    match fibers::create(number, start, argument) {
         Some(fiber) => fiber,
         None => ending::give_up(
             "there are more threads at the same time than the system, or the room for their stacks, allows",
@@ -95,13 +96,12 @@ fn stack_size(attributes: *const pthread_attr_t) -> usize {
 
 /// Joins a thread, until a time if there is one.
 pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_int {
-    let all = fibers::all();
-    let Some(target) = all.find(thread) else { return ESRCH };
+    let target = fibers::all().find(thread);
+    let Some(target) = target else { return ESRCH };
     if target == fibers::current() {
         return EDEADLK;
     }
-    let fiber = all.get(target);
-    if fiber.detached || fiber.joined {
+    if fibers::get(target).detached || fibers::get(target).joined {
         return EINVAL;
     }
     if let Some(deadline) = deadline.filter(|_| explore::is_on())
@@ -119,7 +119,7 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
     if late {
         return ETIMEDOUT;
     }
-    let all = fibers::all();
+    let mut all = fibers::all();
     all.joined(target);
     *result = all.get(target).result;
     0
@@ -171,7 +171,7 @@ pub fn attempt(deadline: Option<u64>, op: Op) -> Option<bool> {
 
 /// Did the running thread's wait end because its time was over? No longer waits for a time in any case.
 pub fn take_timeout() -> bool {
-    let me = fibers::me();
+    let mut me = fibers::me();
     me.deadline = None;
     std::mem::take(&mut me.timed_out)
 }
@@ -217,7 +217,7 @@ hook! { fn pthread_detach(thread: pthread_t) -> c_int {
 
 /// Nobody will join the thread.
 pub fn detach(thread: pthread_t) -> c_int {
-    let all = fibers::all();
+    let mut all = fibers::all();
     match all.find(thread) {
         None => ESRCH,
         Some(target) if all.get(target).detached => EINVAL,
@@ -268,8 +268,10 @@ pub fn run_destructors() {
     // A destructor may set keys again; POSIX lets an implementation stop after four rounds.
     for _ in 0..4 {
         let mut any = false;
-        for key in 0..KEYS.get().len() {
-            let Some(destructor) = KEYS.get()[key] else { continue };
+        let keys = KEYS.lock().len();
+        for key in 0..keys {
+            let destructor = KEYS.lock()[key];
+            let Some(destructor) = destructor else { continue };
             // SAFETY: the key exists, or its entry would be gone.
             let value = unsafe { libc::pthread_getspecific(key as pthread_key_t) };
             if !value.is_null() {
@@ -290,7 +292,7 @@ pub fn run_destructors() {
 pub type KeyDestructor = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// The destructors of keys, by key.
-static KEYS: Global<Vec<Option<KeyDestructor>>> = Global::new(Vec::new());
+static KEYS: Lock<Vec<Option<KeyDestructor>>> = Lock::new(Vec::new());
 
 hook! { fn pthread_key_create(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) -> c_int {
     create_key(key, destructor)
@@ -305,11 +307,12 @@ pub fn create_key(key: *mut pthread_key_t, destructor: Option<KeyDestructor>) ->
         global::set_inside(true);
         // SAFETY: libc has just written it.
         let key = unsafe { *key } as usize;
-        let keys = KEYS.get();
+        let mut keys = KEYS.lock();
         if keys.len() <= key {
             keys.resize(key + 1, None);
         }
         keys[key] = destructor;
+        drop(keys);
         global::set_inside(inside);
     }
     error
@@ -321,7 +324,7 @@ hook! { fn pthread_key_delete(key: pthread_key_t) -> c_int {
 
 /// Forgets a key.
 pub fn delete_key(key: pthread_key_t) -> c_int {
-    if let Some(entry) = KEYS.get().get_mut(key as usize) {
+    if let Some(entry) = KEYS.lock().get_mut(key as usize) {
         *entry = None;
     }
     real!(pthread_key_delete(key): fn(pthread_key_t) -> c_int)

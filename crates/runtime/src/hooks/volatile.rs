@@ -22,7 +22,7 @@ static WHAT: Global<Volatile> = Global::new(Volatile::Relaxed);
 
 /// What the user says.
 pub fn initialise(what: Volatile) {
-    *WHAT.get() = what;
+    *WHAT.enter() = what;
 }
 
 /// An access that the running thread has been told to make and that is not finished.
@@ -39,13 +39,14 @@ static UNFINISHED: Global<Option<Unfinished>> = Global::new(None);
 
 /// A new execution.
 pub fn reset() {
-    *UNFINISHED.get() = None;
+    *UNFINISHED.enter() = None;
 }
 
 /// Finishes what the running thread has begun. Called before anything else that a hook does.
 #[inline]
 pub fn settle() {
-    if let Some(unfinished) = UNFINISHED.get().take() {
+    let unfinished = UNFINISHED.enter().take();
+    if let Some(unfinished) = unfinished {
         finish(unfinished);
     }
 }
@@ -53,7 +54,7 @@ pub fn settle() {
 /// The same where no hook has been entered: in an exploration, in which nobody is suspicious, and where a thread or
 /// the program ends without one.
 pub fn finish_first() {
-    if UNFINISHED.get().is_some() {
+    if UNFINISHED.enter().is_some() {
         super::at_work(settle);
     }
 }
@@ -65,7 +66,8 @@ fn finish(unfinished: Unfinished) {
         Unfinished::Store { at, before, pc } => {
             let value = control::memory(at);
             control::set_memory(at, before);
-            let order = match *WHAT.get() {
+            let what = *WHAT.enter();
+            let order = match what {
                 Volatile::AcqRel => StoreOrder::Release,
                 _ => StoreOrder::Relaxed,
             };
@@ -85,10 +87,11 @@ fn volatile(address: usize, size: usize, kind: Kind, pc: usize) {
         if kind.write {
             // Everything before it comes first, and the engine knows what was there.
             control::prepare(at);
-            *UNFINISHED.get() = Some(Unfinished::Store { at, before: control::memory(at), pc });
+            *UNFINISHED.enter() = Some(Unfinished::Store { at, before: control::memory(at), pc });
             return;
         }
-        let order = match *WHAT.get() {
+        let what = *WHAT.enter();
+        let order = match what {
             Volatile::AcqRel => LoadOrder::Acquire,
             _ => LoadOrder::Relaxed,
         };
@@ -96,10 +99,10 @@ fn volatile(address: usize, size: usize, kind: Kind, pc: usize) {
         let newest = control::memory(at);
         if newest != reply.value {
             control::set_memory(at, reply.value);
-            *UNFINISHED.get() = Some(Unfinished::Load(at, newest));
+            *UNFINISHED.enter() = Some(Unfinished::Load(at, newest));
         }
     });
-    if UNFINISHED.get().is_some() {
+    if UNFINISHED.enter().is_some() {
         global::suspect();
     }
 }
@@ -108,7 +111,7 @@ fn announced<const SIZE: usize>(address: usize, kind: Kind) {
     let pc = global::caller();
     let atomic = global::active()
         && (global::kind() == mode::LANGUAGE || explore::is_language())
-        && *WHAT.get() != Volatile::Plain
+        && *WHAT.enter() != Volatile::Plain
         && address.is_multiple_of(SIZE);
     if atomic { volatile(address, SIZE, kind, pc) } else { access::announced::<SIZE>(address, kind, pc) }
 }

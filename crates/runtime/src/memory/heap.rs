@@ -11,10 +11,10 @@
 //! Blocks of a megabyte and more have a region of their own, whose pages go back to the system.
 
 use crate::detect::shadow;
-use crate::platform::{global, global::Global, sys};
+use crate::platform::global::{self, Global, Lock};
+use crate::platform::sys;
 use crate::threads::{donors, fibers};
 use fencepost_runtime_core::size_class::{CLASSES, class_of};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where it lies. Its low 40 bits must not be those of anything else: see [`shadow`].
 pub const BASE: usize = 0x6010_0000_0000;
@@ -92,9 +92,6 @@ struct Arena {
 
 const EMPTY: Arena = Arena { next: 0, free: [0; CLASSES], oldest: 0, newest: 0, resting: 0, changed: false };
 
-/// By number: first those of the first threads, then libc's own, then those of further threads.
-static ALL: Global<[Arena; ARENAS + FURTHER]> = Global::new([EMPTY; ARENAS + FURTHER]);
-
 /// Where an arena begins and ends.
 fn bounds(index: usize) -> (usize, usize) {
     match index.checked_sub(ARENAS) {
@@ -108,46 +105,42 @@ fn arena_of(place: usize) -> usize {
     if place < SYSTEM { place } else { place + 1 }
 }
 
+/// All 0 in the beginning: it is large, and so takes no room in the library.
 struct Heap {
     reserved: bool,
-    arenas: &'static Global<[Arena; ARENAS + FURTHER]>,
-    /// The first byte of the big region never handed out.
+    /// By number: first those of the first threads, then libc's own, then those of further threads.
+    arenas: [Arena; ARENAS + FURTHER],
+    /// How much of the big region was handed out.
     big: usize,
     /// Big blocks that were given back, as address and length.
     big_free: [(usize, usize); 64],
     system: bool,
 }
 
-static HEAP: Global<Heap> =
-    Global::new(Heap { reserved: false, arenas: &ALL, big: BIG_BASE, big_free: [(0, 0); 64], system: false });
+/// Programs that are not under control have threads of their own, which allocate.
+static HEAP: Lock<Heap> = Lock::new(Heap {
+    reserved: false,
+    arenas: [EMPTY; ARENAS + FURTHER],
+    big: 0,
+    big_free: [(0, 0); 64],
+    system: false,
+});
 /// What [`keep`] has kept.
 static KEPT: Global<Vec<(usize, Arena)>> = Global::new(Vec::new());
-static KEPT_BIG: Global<usize> = Global::new(BIG_BASE);
-/// Only for programs that are not under control, which have threads of their own.
-static LOCK: AtomicBool = AtomicBool::new(false);
+static KEPT_BIG: Global<usize> = Global::new(0);
 
 /// Runs `act` on the heap, alone.
 fn with<T>(act: impl FnOnce(&mut Heap) -> T) -> T {
-    let locked = !global::running();
-    if locked {
-        while LOCK.swap(true, Ordering::Acquire) {
-            std::hint::spin_loop();
-        }
-    }
-    let heap = HEAP.get();
+    let mut heap = HEAP.lock();
     if !heap.reserved {
         heap.reserved = sys::reserve(BASE, LENGTH).is_some() && sys::reserve(FURTHER_BASE, FURTHER_LENGTH).is_some();
     }
-    let result = act(heap);
-    if locked {
-        LOCK.store(false, Ordering::Release);
-    }
-    result
+    act(&mut heap)
 }
 
 /// From here on, allocations are libc's own, for a thread that it makes. Gives what was before.
 pub fn for_system(on: bool) -> bool {
-    std::mem::replace(&mut HEAP.get().system, on)
+    std::mem::replace(&mut HEAP.lock().system, on)
 }
 
 /// Is this an address in this heap?
@@ -189,7 +182,7 @@ impl Heap {
 
     fn take_small(&mut self, size: usize, align: usize) -> usize {
         let index = self.arena();
-        let arena = &mut self.arenas.get()[index];
+        let arena = &mut self.arenas[index];
         arena.changed = true;
         if align > 16 {
             let (_, length) = class_of(size);
@@ -216,12 +209,12 @@ impl Heap {
                 at
             }
             None => {
-                let at = (self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
+                let at = (BIG_BASE + self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
                 let end = (at + length).next_multiple_of(PAGE);
                 if end > BASE + LENGTH || size > LENGTH {
                     return 0;
                 }
-                self.big = end;
+                self.big = end - BIG_BASE;
                 at
             }
         };
@@ -248,7 +241,7 @@ impl Heap {
             return;
         }
         let index = self.arena();
-        self.arenas.get()[index].rest(block, size);
+        self.arenas[index].rest(block, size);
     }
 }
 
@@ -334,38 +327,39 @@ pub fn size(block: usize) -> usize {
 
 /// Remembers the state of the heap.
 pub fn keep() {
-    let kept = KEPT.get();
+    let mut kept = KEPT.enter();
     kept.clear();
-    let heap = HEAP.get();
+    let mut heap = HEAP.lock();
     // Before the program begins there are few threads.
-    for (i, arena) in heap.arenas.get()[..ARENAS].iter_mut().enumerate() {
+    for (i, arena) in heap.arenas[..ARENAS].iter_mut().enumerate() {
         arena.changed = false;
         if arena.next != 0 && i != SYSTEM {
             kept.push((i, *arena));
         }
     }
-    *KEPT_BIG.get() = heap.big;
+    *KEPT_BIG.enter() = heap.big;
 }
 
 /// The memory that had been handed out when it was remembered.
 pub fn kept() -> Vec<(usize, usize)> {
-    let mut ranges: Vec<_> = KEPT.get().iter().map(|(i, arena)| (bounds(*i).0, arena.next)).collect();
-    ranges.push((BIG_BASE, *KEPT_BIG.get()));
+    let mut ranges: Vec<_> = KEPT.enter().iter().map(|(i, arena)| (bounds(*i).0, arena.next)).collect();
+    ranges.push((BIG_BASE, BIG_BASE + *KEPT_BIG.enter()));
     ranges.retain(|(start, end)| start < end);
     ranges
 }
 
 /// Back to the remembered state; the contents are for the snapshot.
 pub fn restore() {
-    let heap = HEAP.get();
     let used = arena_of(fibers::all().place_count().max(1));
-    let arenas = heap.arenas.get()[..used].iter_mut().enumerate();
+    let mut heap = HEAP.lock();
+    let kept = KEPT.enter();
+    let arenas = heap.arenas[..used].iter_mut().enumerate();
     for (i, arena) in arenas.filter(|(i, arena)| *i != SYSTEM && arena.changed) {
-        *arena = KEPT.get().iter().find(|(kept, _)| *kept == i).map_or(EMPTY, |(_, arena)| *arena);
+        *arena = kept.iter().find(|(kept, _)| *kept == i).map_or(EMPTY, |(_, arena)| *arena);
     }
-    let big = *KEPT_BIG.get();
+    let big = *KEPT_BIG.enter();
     if heap.big > big {
-        sys::discard(big, heap.big - big);
+        sys::discard(BIG_BASE + big, heap.big - big);
         heap.big = big;
         heap.big_free = [(0, 0); 64];
     }

@@ -121,15 +121,14 @@ pub fn is_dead(at: Location) -> bool {
 
 /// Does the running thread need the engine for an access here? Not if nobody else can tell.
 fn matters(address: usize) -> bool {
-    let all = fibers::all();
     let me = fibers::current();
-    if all.is_alone() && VIEW.get().own.iter().all(|own| own.buffered.is_empty()) {
+    if fibers::all().is_alone() && VIEW.get().own.iter().all(|own| own.buffered.is_empty()) {
         return false;
     }
     if hooks::kernel::is_read_only(address) {
         return false;
     }
-    let owner = all.list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
+    let owner = fibers::all().list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
     match owner {
         Some(owner) if owner == me.index() => shadow::is_shared(address),
         Some(_) => {

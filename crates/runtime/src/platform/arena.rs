@@ -2,9 +2,10 @@
 //!
 //! It never comes from the program's heap: what Fencepost records must not move the program's addresses, and must
 //! survive when the program's memory is put back. A range of addresses is reserved once; blocks are powers of two,
-//! taken from the front of what is left or from those that were given back. One kernel thread uses it.
+//! taken from the front of what is left or from those that were given back. Before the program is under control,
+//! several kernel threads may use it.
 
-use crate::platform::{global::Global, sys};
+use crate::platform::{global::Lock, sys};
 use std::alloc::{GlobalAlloc, Layout};
 
 /// Where it lies: far from anything that the kernel or the program choose.
@@ -22,7 +23,7 @@ struct State {
     free: [usize; CLASSES],
 }
 
-static STATE: Global<State> = Global::new(State { next: 0, free: [0; CLASSES] });
+static STATE: Lock<State> = Lock::new(State { next: 0, free: [0; CLASSES] });
 
 /// The allocator of this library's Rust code.
 pub struct Arena;
@@ -40,7 +41,7 @@ unsafe impl GlobalAlloc for Arena {
         if class >= CLASSES {
             return std::ptr::null_mut();
         }
-        let state = STATE.get();
+        let mut state = STATE.lock();
         let first = state.free[class];
         if first != 0 {
             // SAFETY: a block on the free list holds the address of the next.
@@ -66,7 +67,7 @@ unsafe impl GlobalAlloc for Arena {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let class = class_of(layout);
-        let state = STATE.get();
+        let mut state = STATE.lock();
         // SAFETY: the block is at least 16 bytes and nobody uses it any more.
         unsafe { *block.cast::<usize>() = state.free[class] };
         state.free[class] = block as usize;

@@ -1,21 +1,40 @@
 //! State of the runtime that any hook may reach.
 //!
-//! Everything runs on one kernel thread once an execution is under way, and before that the program has one thread.
-//! So plain cells do; what must be careful is not two threads but one: a reference taken here must not live across a
-//! switch to another fiber or a call into the program, which may come back in.
+//! Everything runs on one kernel thread once an execution is under way. So plain cells do; what must be careful is not
+//! two threads but one: what has been entered must be left before the same is entered again, before another fiber
+//! runs, and before the program is called, which may come back in. [`Global::enter`] gives a guard that says how long
+//! that is. A build with the feature `checked` holds everybody to it, and names both places where it does not; in
+//! others a guard is a reference and costs nothing.
+//!
+//! What kernel threads of the program use before it is under control, or because it never is, has a [`Lock`].
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 /// A cell that any hook may reach. See the module's documentation.
-pub struct Global<T>(UnsafeCell<T>);
+pub struct Global<T> {
+    value: UnsafeCell<T>,
+    entry: Entry,
+}
 
 // SAFETY: one kernel thread at a time uses the runtime's state; kernel threads that donate their stacks are parked.
 unsafe impl<T> Sync for Global<T> {}
 
 impl<T> Global<T> {
     pub const fn new(value: T) -> Self {
-        Global(UnsafeCell::new(value))
+        Global { value: UnsafeCell::new(value), entry: Entry::new() }
+    }
+
+    /// The contents, until the guard goes.
+    #[inline(always)]
+    #[track_caller]
+    pub fn enter(&self) -> Entered<'_, T> {
+        let pass = self.entry.enter();
+        // SAFETY: a cell has an address.
+        Entered { value: unsafe { NonNull::new_unchecked(self.value.get()) }, life: PhantomData, pass }
     }
 
     /// The contents. The reference must be dropped before anything that may enter the runtime again.
@@ -23,7 +42,247 @@ impl<T> Global<T> {
     #[inline(always)]
     pub fn get(&self) -> &mut T {
         // SAFETY: by the rule of the module: one kernel thread, and no reference lives across a switch or a call out.
-        unsafe { &mut *self.0.get() }
+        unsafe { &mut *self.value.get() }
+    }
+}
+
+/// A [`Global`] that has been entered, or a part of it. To leave is to drop this.
+pub struct Entered<'a, T: ?Sized> {
+    value: NonNull<T>,
+    life: PhantomData<&'a mut T>,
+    pass: Pass<'a>,
+}
+
+impl<'a, T: ?Sized> Entered<'a, T> {
+    /// Only this part of it.
+    #[inline(always)]
+    pub fn map<U: ?Sized>(mut self, part: impl FnOnce(&mut T) -> &mut U) -> Entered<'a, U> {
+        let value = NonNull::from(part(&mut self));
+        Entered { value, life: PhantomData, pass: self.pass }
+    }
+
+    /// The same, if there is such a part.
+    #[inline(always)]
+    pub fn try_map<U: ?Sized>(mut self, part: impl FnOnce(&mut T) -> Option<&mut U>) -> Option<Entered<'a, U>> {
+        let value = NonNull::from(part(&mut self)?);
+        Some(Entered { value, life: PhantomData, pass: self.pass })
+    }
+}
+
+impl<T: ?Sized> Deref for Entered<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: by the rule of the module, nobody else has entered while this guard lives.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for Entered<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+#[cfg(feature = "checked")]
+use checked::{Entry, Pass};
+#[cfg(feature = "checked")]
+pub use checked::{abandon, leave_all};
+#[cfg(not(feature = "checked"))]
+use unchecked::{Entry, Pass};
+#[cfg(not(feature = "checked"))]
+pub use unchecked::{abandon, leave_all};
+
+/// Nobody looks who has entered what.
+#[cfg(not(feature = "checked"))]
+mod unchecked {
+    use std::marker::PhantomData;
+
+    pub struct Entry;
+    pub struct Pass<'a>(PhantomData<&'a Entry>);
+
+    impl Entry {
+        pub const fn new() -> Entry {
+            Entry
+        }
+
+        #[inline(always)]
+        pub fn enter(&self) -> Pass<'_> {
+            Pass(PhantomData)
+        }
+
+        #[inline(always)]
+        pub fn pass_by(&self) -> Pass<'_> {
+            Pass(PhantomData)
+        }
+    }
+
+    /// Nothing is done, but here: so a guard lives as long as it does in checked builds.
+    impl Drop for Pass<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {}
+    }
+
+    #[inline(always)]
+    pub fn leave_all() {}
+
+    #[inline(always)]
+    pub fn abandon() {}
+}
+
+/// Who has entered what.
+#[cfg(feature = "checked")]
+mod checked {
+    use std::panic::Location;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+    /// How many passes were given.
+    static GIVEN: AtomicU64 = AtomicU64::new(0);
+    /// Those up to this number are void.
+    static VOID: AtomicU64 = AtomicU64::new(0);
+    /// How many are in use.
+    static IN_USE: AtomicU64 = AtomicU64::new(0);
+    /// Where the last one was given.
+    static LAST: AtomicPtr<Location<'static>> = AtomicPtr::new(std::ptr::null_mut());
+    /// A mistake was found, and is being reported: nothing is checked meanwhile.
+    static FOUND: AtomicBool = AtomicBool::new(false);
+
+    /// The door of a global.
+    pub struct Entry {
+        /// The pass of who is inside, or 0.
+        pass: AtomicU64,
+        place: AtomicPtr<Location<'static>>,
+    }
+
+    /// Somebody is inside.
+    pub struct Pass<'a> {
+        entry: &'a Entry,
+        number: u64,
+    }
+
+    fn name(place: &AtomicPtr<Location<'static>>) -> String {
+        // SAFETY: null, or the address of a constant.
+        unsafe { place.load(Ordering::Relaxed).as_ref() }.map_or("nowhere".to_owned(), ToString::to_string)
+    }
+
+    fn address(place: &'static Location<'static>) -> *mut Location<'static> {
+        std::ptr::from_ref(place).cast_mut()
+    }
+
+    impl Entry {
+        pub const fn new() -> Entry {
+            Entry { pass: AtomicU64::new(0), place: AtomicPtr::new(std::ptr::null_mut()) }
+        }
+
+        #[track_caller]
+        pub fn enter(&self) -> Pass<'_> {
+            let here = Location::caller();
+            if self.pass.load(Ordering::Relaxed) > VOID.load(Ordering::Relaxed) && !FOUND.swap(true, Ordering::Relaxed)
+            {
+                panic!("what was entered at {} is entered again at {here}", name(&self.place));
+            }
+            let number = GIVEN.fetch_add(1, Ordering::Relaxed) + 1;
+            self.pass.store(number, Ordering::Relaxed);
+            self.place.store(address(here), Ordering::Relaxed);
+            LAST.store(address(here), Ordering::Relaxed);
+            IN_USE.fetch_add(1, Ordering::Relaxed);
+            Pass { entry: self, number }
+        }
+
+        /// Somebody goes in who need not show a pass.
+        pub fn pass_by(&self) -> Pass<'_> {
+            Pass { entry: self, number: 0 }
+        }
+    }
+
+    impl Drop for Pass<'_> {
+        fn drop(&mut self) {
+            if self.number > VOID.load(Ordering::Relaxed) {
+                IN_USE.fetch_sub(1, Ordering::Relaxed);
+            }
+            if self.entry.pass.load(Ordering::Relaxed) == self.number {
+                self.entry.pass.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The running fiber is about to stand, or the program to run: nothing may be entered.
+    #[track_caller]
+    pub fn leave_all() {
+        if IN_USE.load(Ordering::Relaxed) != 0 && !FOUND.swap(true, Ordering::Relaxed) {
+            let here = Location::caller();
+            panic!("something is entered still, perhaps what was entered at {}, when {here} is reached", name(&LAST));
+        }
+    }
+
+    /// Whatever is entered was entered by a fiber that will not run again.
+    pub fn abandon() {
+        VOID.store(GIVEN.load(Ordering::Relaxed), Ordering::Relaxed);
+        IN_USE.store(0, Ordering::Relaxed);
+    }
+}
+
+/// State that several kernel threads may use: before the program is under control, or when it never is.
+pub struct Lock<T> {
+    value: UnsafeCell<T>,
+    taken: AtomicBool,
+    entry: Entry,
+}
+
+// SAFETY: whoever has taken the lock has the value alone.
+unsafe impl<T> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
+    pub const fn new(value: T) -> Self {
+        Lock { value: UnsafeCell::new(value), taken: AtomicBool::new(false), entry: Entry::new() }
+    }
+
+    /// The contents, until the guard goes. Whoever holds it does nothing that takes it again.
+    #[inline(always)]
+    #[track_caller]
+    pub fn lock(&self) -> Locked<'_, T> {
+        // In an execution there is one kernel thread, which would only wait for itself.
+        if running() {
+            return Locked { lock: self, _pass: self.entry.enter() };
+        }
+        while self.taken.swap(true, Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        Locked { lock: self, _pass: self.entry.pass_by() }
+    }
+}
+
+/// A [`Lock`] that has been taken. To drop this is to give it back.
+pub struct Locked<'a, T> {
+    lock: &'a Lock<T>,
+    _pass: Pass<'a>,
+}
+
+impl<T> Deref for Locked<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held as long as this guard lives.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Locked<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Locked<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.lock.taken.store(false, Ordering::Release);
     }
 }
 

@@ -55,7 +55,6 @@ fn hexadecimal(digits: &[u8]) -> usize {
 
 /// Looks at what is mapped now. Files that were known keep their labels.
 pub fn refresh() {
-    let modules = MODULES.get();
     let mut found: Vec<(String, usize, usize, bool)> = Vec::new();
     for mapping in mappings().into_iter().filter(|m| m.name.starts_with('/')) {
         let readable = mapping.permissions[0] == b'r';
@@ -64,6 +63,7 @@ pub fn refresh() {
             _ => found.push((mapping.name, mapping.start, mapping.end, readable)),
         }
     }
+    let mut modules = MODULES.enter();
     for (path, start, end, readable) in found {
         if modules.iter().all(|m| m.start != start) {
             let label = modules.last().map_or(1, |m| m.label + (m.end - m.start) as u32);
@@ -98,7 +98,7 @@ pub fn has_rust() -> bool {
         .filter(|m| m.name.starts_with('/') && m.permissions[0] == b'r' && m.permissions[1] == b'-')
         .filter(|m| !is_other(&m.name))
         .filter(|m| {
-            MODULES.get().iter().any(|module| module.path == m.name && !(module.start..module.end).contains(&here))
+            MODULES.enter().iter().any(|module| module.path == m.name && !(module.start..module.end).contains(&here))
         })
         .any(|m| {
             // SAFETY: mapped for reading, and not for writing.
@@ -109,7 +109,7 @@ pub fn has_rust() -> bool {
 
 /// Where the program's own file lies: it is mapped first.
 pub fn executable() -> Option<(usize, usize)> {
-    MODULES.get().first().map(|module| (module.start, module.end))
+    MODULES.enter().first().map(|module| (module.start, module.end))
 }
 
 /// What has to be added to addresses of a file; `None` if it is not mapped.
@@ -126,7 +126,7 @@ pub fn is_executable(address: usize, length: usize) -> bool {
 #[inline]
 pub fn label(pc: usize) -> u32 {
     let pc = pc.wrapping_sub(1);
-    let (start, end, label) = *LAST.get();
+    let (start, end, label) = *LAST.enter();
     if start <= pc && pc < end {
         return label + (pc - start) as u32;
     }
@@ -135,9 +135,9 @@ pub fn label(pc: usize) -> u32 {
 
 #[cold]
 fn look_up(pc: usize) -> u32 {
-    match MODULES.get().iter().find(|m| m.start <= pc && pc < m.end) {
+    match MODULES.enter().iter().find(|m| m.start <= pc && pc < m.end) {
         Some(module) => {
-            *LAST.get() = (module.start, module.end, module.label);
+            *LAST.enter() = (module.start, module.end, module.label);
             module.label + (pc - module.start) as u32
         }
         None => 0,
@@ -147,13 +147,13 @@ fn look_up(pc: usize) -> u32 {
 /// Is this an address of the runtime itself?
 pub fn is_own(pc: usize) -> bool {
     let here = is_own as *const () as usize;
-    MODULES.get().iter().find(|m| m.start <= here && here < m.end).is_some_and(|m| m.start <= pc && pc < m.end)
+    MODULES.enter().iter().find(|m| m.start <= here && here < m.end).is_some_and(|m| m.start <= pc && pc < m.end)
 }
 
 /// Where a label points.
 pub fn place(label: u32) -> Frame {
-    let module = MODULES.get().iter().rfind(|m| label != 0 && m.label <= label);
-    match module {
+    let modules = MODULES.enter();
+    match modules.iter().rfind(|m| label != 0 && m.label <= label) {
         Some(m) => Frame { module: m.path.clone(), offset: (label - m.label) as u64 + m.first as u64 },
         None => Frame { module: String::new(), offset: 0 },
     }
@@ -162,7 +162,7 @@ pub fn place(label: u32) -> Frame {
 /// The label of a place; 0 if its file is not mapped.
 pub fn label_at(place: &Frame) -> u32 {
     let label = |m: &Module| m.label + place.offset.wrapping_sub(m.first as u64) as u32;
-    MODULES.get().iter().find(|m| m.path == place.module).map_or(0, label)
+    MODULES.enter().iter().find(|m| m.path == place.module).map_or(0, label)
 }
 
 /// Where the call that returns to `pc` is.

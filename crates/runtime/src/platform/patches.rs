@@ -20,14 +20,15 @@ static STUBS: Global<(usize, usize)> = Global::new((0, 0));
 
 /// Room for a stub, in a page before the program, where nothing grows.
 fn room(length: usize) -> Option<usize> {
-    if STUBS.get().1 == 0 {
+    let mut stubs = STUBS.enter();
+    if stubs.1 == 0 {
         let at = page()?;
-        *STUBS.get() = (at, at + PAGE);
+        *stubs = (at, at + PAGE);
     }
-    let (next, end) = *STUBS.get();
+    let (next, end) = *stubs;
     let after = next + length.next_multiple_of(16);
     (after <= end).then(|| {
-        STUBS.get().0 = after;
+        stubs.0 = after;
         next
     })
 }
@@ -40,10 +41,10 @@ fn page() -> Option<usize> {
 
 /// Nothing more is written: the stubs become code.
 pub fn finish() {
-    let (_, end) = *STUBS.get();
+    let (_, end) = *STUBS.enter();
     if end != 0 {
         sys::protect(end - PAGE, PAGE, libc::PROT_READ | libc::PROT_EXEC);
-        *STUBS.get() = (0, 0);
+        *STUBS.enter() = (0, 0);
     }
 }
 

@@ -168,9 +168,10 @@ fn leaves_sc(leaving: &Leaving) {
 
 /// Remembers where threads were when a limit cut an execution off, once for each place.
 fn cut_off(header: &Header, late: bool) {
-    let stacks: Vec<Stack> = (0..fibers::all().count() as u32)
+    let count = fibers::all().count() as u32;
+    let stacks: Vec<Stack> = (0..count)
         .map(ThreadId)
-        .filter(|thread| !fibers::all().get(*thread).ended)
+        .filter(|thread| !fibers::get(*thread).ended)
         .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
         .collect();
     let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();

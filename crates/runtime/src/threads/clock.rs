@@ -11,7 +11,7 @@
 
 use crate::drive::control;
 use crate::explore;
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::threads::fibers;
 use fencepost_engine::Patience;
 use fencepost_trace::ThreadId;
@@ -74,19 +74,19 @@ pub enum Reason {
 
 /// The clock that the running thread looks at. Under exploration each has its own, so that what it shows does not
 /// depend on who ran before.
-fn clock() -> &'static mut Clock {
-    if explore::is_on() { &mut fibers::me().clock } else { CLOCK.get() }
+fn clock() -> Entered<'static, Clock> {
+    if explore::is_on() { fibers::me().map(|me| &mut me.clock) } else { CLOCK.enter() }
 }
 
 /// It is this late at least, for the running thread.
 pub fn put_forward(time: u64) {
-    let clock = clock();
+    let mut clock = clock();
     clock.now = clock.now.max(time);
 }
 
 /// A new execution.
 pub fn reset() {
-    *CLOCK.get() = Clock::new();
+    *CLOCK.enter() = Clock::new();
 }
 
 /// Nanoseconds since the beginning of the execution.
@@ -98,26 +98,29 @@ pub fn now() -> u64 {
 pub fn read(name: i32) -> u64 {
     if explore::is_on() {
         // Nobody knows here whether others can go on. So a loop that waits for a time ends by itself, soon.
-        let clock = clock();
+        let mut clock = clock();
         clock.looks += 1;
         clock.now += 1_000 * clock.looks.min(1_000);
         return epoch(name) + clock.now;
     }
-    let own = &mut fibers::me().clock;
-    own.looks += 1;
-    if own.looks > MOST_LOOKS {
-        own.looks = 0;
+    let looks = {
+        let mut me = fibers::me();
+        me.clock.looks = if me.clock.looks >= MOST_LOOKS { 0 } else { me.clock.looks + 1 };
+        me.clock.looks
+    };
+    if looks == 0 {
         await_time();
     }
-    CLOCK.get().now += LOOK;
-    epoch(name) + CLOCK.get().now
+    let mut clock = CLOCK.enter();
+    clock.now += LOOK;
+    epoch(name) + clock.now
 }
 
 /// The running thread looks and looks: whatever time it waits for, it waits for it.
 #[cold]
 fn await_time() {
     let stride = fibers::me().clock.stride;
-    let deadline = CLOCK.get().now.saturating_add(stride);
+    let deadline = CLOCK.enter().now.saturating_add(stride);
     if fibers::all().is_alone() {
         fibers::me().clock.stride = (stride * 2).min(LONGEST_STRIDE);
         return put_forward(deadline);
@@ -141,34 +144,36 @@ pub fn since_start(name: i32, time: &libc::timespec) -> u64 {
 
 /// What a wait until that time is to the engine.
 pub fn patience(deadline: u64) -> Patience {
-    let wait = deadline.saturating_sub(CLOCK.get().now);
+    let wait = deadline.saturating_sub(CLOCK.enter().now);
     if fibers::me().looking || wait >= SAFETY_NET { Patience::Long } else { Patience::Short }
 }
 
 /// How long it is until the first of those that wait for a time may go on.
 pub fn wait(waits: impl Fn(ThreadId) -> bool) -> Option<u64> {
-    Some(first(waits)?.saturating_sub(CLOCK.get().now))
+    Some(first(waits)?.saturating_sub(CLOCK.enter().now))
 }
 
 fn first(waits: impl Fn(ThreadId) -> bool) -> Option<u64> {
-    let fibers = fibers::all();
-    let threads = (0..fibers.count() as u32).map(ThreadId).filter(|thread| waits(*thread));
-    threads.filter_map(|thread| fibers.get(thread).deadline).min()
+    let count = fibers::all().count() as u32;
+    let threads = (0..count).map(ThreadId).filter(|thread| waits(*thread));
+    threads.filter_map(|thread| fibers::get(thread).deadline).min()
 }
 
 /// Time passes until the first of those that wait for a time. Hands over that thread and all whose time comes at
 /// about the same moment: on a real machine nobody can tell who of them is first.
 pub fn pass(reason: Reason, waits: impl Fn(ThreadId) -> bool, mut wake: impl FnMut(ThreadId)) {
     let Some(first) = first(&waits) else { return };
-    let clock = CLOCK.get();
+    let mut clock = CLOCK.enter();
     let about_the_same = (first.saturating_sub(clock.now) / 8).max(MILLISECOND);
     clock.now = clock.now.max(first);
-    let fibers = fibers::all();
-    for thread in (0..fibers.count() as u32).map(ThreadId) {
-        let fiber = fibers.get(thread);
-        if fiber.deadline.is_none_or(|deadline| deadline > first.saturating_add(about_the_same)) || !waits(thread) {
+    drop(clock);
+    let count = fibers::all().count() as u32;
+    for thread in (0..count).map(ThreadId) {
+        let deadline = fibers::get(thread).deadline;
+        if deadline.is_none_or(|deadline| deadline > first.saturating_add(about_the_same)) || !waits(thread) {
             continue;
         }
+        let mut fiber = fibers::get(thread);
         fiber.deadline = None;
         fiber.timed_out = true;
         if fiber.looking {
@@ -178,6 +183,7 @@ pub fn pass(reason: Reason, waits: impl Fn(ThreadId) -> bool, mut wake: impl FnM
                 Reason::Busy => *stride + BUSY_STRIDE,
             };
         }
+        drop(fiber);
         wake(thread);
     }
 }

@@ -7,7 +7,7 @@ use crate::drive::{control, ending};
 use crate::explore;
 use crate::hooks;
 use crate::hooks::cancel::Unwinding;
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::platform::{context, global, sys};
 use crate::threads::calls::Calls;
 use crate::threads::clock::Clock;
@@ -15,6 +15,7 @@ use crate::threads::donors;
 use crate::threads::donors::Donor;
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What `pthread_create` is given.
 pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -108,12 +109,10 @@ impl Fiber {
 }
 
 /// All of them.
-#[derive(Default)]
 pub struct Fibers {
     list: Vec<Fiber>,
     /// How many of the list exist in this execution.
     used: usize,
-    current: usize,
     /// Those that were created and have not ended.
     live: Vec<ThreadId>,
     donors: Vec<Donor>,
@@ -122,16 +121,44 @@ pub struct Fibers {
     /// Places whose threads have ended, and which nobody asks for any more.
     vacant: Vec<usize>,
     /// The context of the campaign, to which an execution returns when it ends.
-    pub home: usize,
-    /// Does the campaign visit a thread, which runs now?
-    visiting: bool,
-    pub switches: u64,
+    home: usize,
 }
 
-static FIBERS: Global<Option<Fibers>> = Global::new(None);
+static FIBERS: Global<Fibers> = Global::new(Fibers {
+    list: Vec::new(),
+    used: 0,
+    live: Vec::new(),
+    donors: Vec::new(),
+    places: Vec::new(),
+    vacant: Vec::new(),
+    home: 0,
+});
+/// Which of them runs.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// Does the campaign visit a thread, which runs now?
+static VISITING: AtomicBool = AtomicBool::new(false);
 
-pub fn all() -> &'static mut Fibers {
-    FIBERS.get().get_or_insert_with(Fibers::default)
+#[inline(always)]
+#[track_caller]
+pub fn all() -> Entered<'static, Fibers> {
+    FIBERS.enter()
+}
+
+/// A thread of this execution.
+#[inline]
+#[track_caller]
+pub fn get(thread: ThreadId) -> Entered<'static, Fiber> {
+    all().map(|all| all.get(thread))
+}
+
+#[inline(always)]
+fn running() -> usize {
+    RUNNING.load(Ordering::Relaxed)
+}
+
+/// From here on it is this one that runs.
+fn set_running(index: usize) {
+    RUNNING.store(index, Ordering::Relaxed);
 }
 
 /// Does this lie on the stack of a thread?
@@ -142,14 +169,14 @@ pub fn is_on_a_stack(address: usize) -> bool {
 /// The running thread's number.
 #[inline]
 pub fn current() -> ThreadId {
-    ThreadId(all().current as u32)
+    ThreadId(running() as u32)
 }
 
 /// The running thread.
 #[inline]
-pub fn me() -> &'static mut Fiber {
-    let all = all();
-    &mut all.list[all.current]
+#[track_caller]
+pub fn me() -> Entered<'static, Fiber> {
+    all().map(|all| &mut all.list[running()])
 }
 
 impl Fibers {
@@ -195,9 +222,9 @@ impl Fibers {
 
     /// The running thread ends.
     pub fn retire(&mut self) {
-        let me = ThreadId(self.current as u32);
+        let me = ThreadId(running() as u32);
         self.live.retain(|thread| *thread != me);
-        let fiber = &mut self.list[self.current];
+        let fiber = &mut self.list[running()];
         fiber.ended = true;
         if fiber.detached {
             self.vacant.push(fiber.place);
@@ -241,7 +268,7 @@ impl Fibers {
     pub fn begin(&mut self, top: usize, base: usize, entry: extern "C" fn() -> !) {
         self.used = 0;
         self.add();
-        self.current = 0;
+        set_running(0);
         self.vacant.clear();
         self.live.clear();
         self.live.push(ThreadId(0));
@@ -302,18 +329,14 @@ impl Fibers {
         fiber
     }
 
-    /// Creates a thread that will call `start`. `None` if the system gives no more threads.
-    ///
-    /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still
-    /// have to be created.
-    pub fn create(&mut self, thread: ThreadId, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
+    /// Creates a thread at this place that will call `start`.
+    fn create(&mut self, thread: ThreadId, place: usize, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
         let index = thread.index();
-        let place = self.place_for(thread)?;
         let donor = self.donors.get(place - 1)?;
         donor.renew();
         let (context, base, pthread, range) = (donor.context, donor.base, donor.pthread, donor.range);
         scrub(context);
-        let clock = self.list[self.current].clock;
+        let clock = self.list[running()].clock;
         while self.used <= index {
             self.add();
         }
@@ -333,20 +356,20 @@ impl Fibers {
     }
 
     /// A place for a new thread. The first ones have the place of their number, which then depends on nothing else;
-    /// later ones get a place that has become free, if there is one.
-    fn place_for(&mut self, thread: ThreadId) -> Option<usize> {
+    /// later ones get a place that has become free, if there is one: then with the stack that was left there.
+    fn place_for(&mut self, thread: ThreadId) -> Option<(usize, Option<(usize, usize)>)> {
         let index = thread.index();
         if index < PLACES {
             donors::stock(&mut self.donors, index);
             if index <= self.donors.len() {
                 self.take_place(index, thread);
-                return Some(index);
+                return Some((index, None));
             }
         }
         if let Some(place) = self.vacant.pop() {
-            self.vacate(place);
+            let left = self.vacate(place);
             self.take_place(place, thread);
-            return Some(place);
+            return Some((place, Some(left)));
         }
         let place = self.places.len().max(PLACES);
         donors::stock(&mut self.donors, place);
@@ -354,7 +377,7 @@ impl Fibers {
             return None;
         }
         self.take_place(place, thread);
-        Some(place)
+        Some((place, None))
     }
 
     fn take_place(&mut self, place: usize, thread: ThreadId) {
@@ -364,20 +387,31 @@ impl Fibers {
         self.places[place] = thread;
     }
 
-    /// What the thread that had this place has left there is nobody's any more.
-    fn vacate(&mut self, place: usize) {
+    /// What the thread that had this place has left there is nobody's any more. Gives its stack.
+    fn vacate(&mut self, place: usize) -> (usize, usize) {
         let old = &mut self.list[self.places[place].index()];
-        let (start, end) = old.stack;
-        old.stack = (0, 0);
+        let stack = std::mem::take(&mut old.stack);
         old.first_frame = 0;
         old.sp = 0;
         old.pthread = 0;
         old.calls.clear(donors::calls_of(place));
+        stack
+    }
+}
+
+/// Creates a thread that will call `start`. `None` if the system gives no more threads.
+///
+/// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have to
+/// be created.
+pub fn create(thread: ThreadId, start: Start, argument: *mut c_void) -> Option<Entered<'static, Fiber>> {
+    let (place, left) = all().place_for(thread)?;
+    if let Some((from, to)) = left {
         if explore::is_on() {
             explore::unsupported("there are more threads in one execution than an exploration has stacks for");
         }
-        control::reuse(start, end - start);
+        control::reuse(from, to - from);
     }
+    all().try_map(|all| all.create(thread, place, start, argument))
 }
 
 /// So many threads have a stack, thread-local storage and a heap of their own. Of more than these, those that come
@@ -404,15 +438,16 @@ fn scrub(context: usize) {
 
 /// Runs another thread until somebody switches back.
 pub fn switch_to(thread: ThreadId) {
-    let all = all();
-    let from = all.current;
-    all.current = thread.index();
-    all.switches += 1;
+    let mut all = all();
+    let from = running();
+    set_running(thread.index());
     all.list[from].calls.leave();
     let to = &mut all.list[thread.index()];
     to.calls.enter();
     let (context, base) = (to.context, to.base);
     let save = &raw mut all.list[from].context;
+    drop(all);
+    global::leave_all();
     // SAFETY: the context is that of a thread that does not run, and the storage is its own. The list may move while
     // this thread stands, but `save` is written before anybody else runs.
     unsafe {
@@ -423,10 +458,13 @@ pub fn switch_to(thread: ThreadId) {
 
 /// Leaves the running thread forever and goes back to the campaign.
 pub fn go_home() -> ! {
-    let all = all();
+    // What a thread had entered that comes here from a signal it will never leave.
+    global::abandon();
+    let mut all = all();
     let mut nowhere = 0;
-    all.list[all.current].calls.leave();
+    all.list[running()].calls.leave();
     let (home, base) = (all.home, all.list[0].base);
+    drop(all);
     // SAFETY: the campaign stands in `enter`, on a stack that no thread uses.
     unsafe {
         context::set_thread_base(base);
@@ -437,54 +475,59 @@ pub fn go_home() -> ! {
 
 /// From the campaign: runs the main thread. Returns when the execution has ended.
 pub fn enter() {
-    let all = all();
+    let mut all = all();
     let main = &mut all.list[0];
     main.calls.enter();
     let context = main.context;
     let home = &raw mut all.home;
+    drop(all);
+    global::leave_all();
     // SAFETY: the main thread's context was prepared by `begin`; thread-local storage is already its own.
     unsafe { context::switch(home, context) };
 }
 
 /// From the campaign: runs a thread until it goes back.
 pub fn visit(thread: ThreadId) {
-    let all = all();
-    all.current = thread.index();
-    all.visiting = true;
+    let mut all = all();
+    set_running(thread.index());
+    VISITING.store(true, Ordering::Relaxed);
     let fiber = &mut all.list[thread.index()];
     fiber.calls.enter();
     let (context, base) = (fiber.context, fiber.base);
     let home = &raw mut all.home;
+    drop(all);
+    global::leave_all();
     // SAFETY: the context is that of a thread that does not run, and the storage is its own.
     unsafe {
         context::set_thread_base(base);
         context::switch(home, context);
     }
-    all.visiting = false;
+    VISITING.store(false, Ordering::Relaxed);
 }
 
 /// Does the campaign visit a thread, which runs now?
 pub fn is_visiting() -> bool {
-    all().visiting
+    VISITING.load(Ordering::Relaxed)
 }
 
 /// From the campaign: this thread, which has ended the process, counts as the one that ran last.
 pub fn stand_for(thread: ThreadId) {
-    let all = all();
-    if all.current != thread.index() {
-        all.current = thread.index();
-        all.list[all.current].calls.enter();
+    if running() != thread.index() {
+        set_running(thread.index());
+        me().calls.enter();
     }
 }
 
 /// From a thread: back to the campaign, until it is visited again.
 pub fn go_back() {
-    let all = all();
+    let mut all = all();
     let main = all.list[0].base;
-    let fiber = &mut all.list[all.current];
+    let fiber = &mut all.list[running()];
     fiber.calls.leave();
     let save = &raw mut fiber.context;
     let home = all.home;
+    drop(all);
+    global::leave_all();
     // SAFETY: the campaign stands in `visit`, on a stack that no thread uses; it uses no thread-local storage, and
     // gets the main thread's.
     unsafe {
@@ -497,6 +540,7 @@ pub fn go_back() {
 pub fn run() -> ! {
     let fiber = me();
     let (start, argument) = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
+    drop(fiber);
     control::started();
     global::set_inside(false);
     // SAFETY: what the program asked for.
@@ -515,11 +559,10 @@ pub fn end(result: usize) -> ! {
 
 /// Where a thread is, the innermost program point first.
 pub fn stack_of(thread: ThreadId) -> Vec<usize> {
-    let all = all();
-    if thread.index() == all.current {
-        all.list[all.current].calls.leave();
+    let mut fiber = get(thread);
+    if thread.index() == running() {
+        fiber.calls.leave();
     }
-    let fiber = &all.list[thread.index()];
     let mut frames = vec![fiber.pc];
     frames.extend(fiber.calls.list());
     frames

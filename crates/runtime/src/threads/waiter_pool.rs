@@ -19,7 +19,7 @@ static POOL: Global<(usize, usize)> = Global::new((0, 0));
 pub fn prepare() {
     symbols::each(|symbol| {
         if symbol.kind == Kind::Object && symbol.name == NAME {
-            *POOL.get() = (symbol.start, symbol.start + symbol.size);
+            *POOL.enter() = (symbol.start, symbol.start + symbol.size);
         }
     });
 }
@@ -27,6 +27,6 @@ pub fn prepare() {
 /// Is this one of its words?
 #[inline]
 pub fn contains(address: usize) -> bool {
-    let (start, end) = *POOL.get();
+    let (start, end) = *POOL.enter();
     (start..end).contains(&address)
 }

@@ -319,7 +319,7 @@ pub fn step(op: Op) -> Reply {
         return reply;
     }
     notice_intrusions();
-    let fiber = fibers::me();
+    let mut fiber = fibers::me();
     fiber.wants = match op {
         Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
         _ => None,
@@ -328,9 +328,12 @@ pub fn step(op: Op) -> Reply {
     fiber.sp = global::caller_sp();
     if stall::is_on() {
         fiber.registers = global::caller_registers();
+        drop(fiber);
         stall::stands();
+    } else {
+        drop(fiber);
     }
-    let label = modules::label(fiber.pc);
+    let label = modules::label(global::caller());
     if control().fences.is_empty() {
         return submit(op, label);
     }
@@ -359,7 +362,8 @@ fn ask(op: Op) -> Reply {
 
 /// Hands an operation of the running thread to the engine.
 fn submit(op: Op, label: u32) -> Reply {
-    match fibers::me().deadline {
+    let deadline = fibers::me().deadline;
+    match deadline {
         None => each!(&mut control().engine, e => e.submit(fibers::current(), op, label)),
         Some(deadline) => {
             let patience = clock::patience(deadline);
@@ -409,7 +413,7 @@ fn proceed() -> Reply {
             reply
         }
         Next::Resume(thread, reply) => {
-            fibers::all().get(thread).reply = reply;
+            fibers::get(thread).reply = reply;
             if global::kind() == mode::HARDWARE {
                 view::refresh(me, thread);
             }
@@ -476,9 +480,9 @@ pub fn started() {
 
 /// The running thread has ended. Somebody else goes on; it never returns.
 pub fn exit_thread() {
-    let me = fibers::me();
+    let pc = fibers::me().pc;
     // Nothing of its stack is needed any more but what its end itself uses.
-    global::set_caller(me.pc, crate::platform::context::stack_pointer());
+    global::set_caller(pc, crate::platform::context::stack_pointer());
     hooks::threads::ends();
     tell();
     shadow::leave_seat();

@@ -16,13 +16,13 @@ const MOST_NOTICED: usize = 256;
 /// know before it lets them.
 pub(super) fn notice_intrusions() {
     let me = fibers::current();
-    let all = fibers::all();
-    for i in 0..all.live().len() {
-        let t = all.live()[i];
-        if t == me {
-            continue;
-        }
-        if let Some(at) = all.get(t).wants
+    let wanted = |i: usize| {
+        let mut all = fibers::all();
+        let thread = *all.live().get(i)?;
+        Some(all.get(thread).wants.filter(|_| thread != me))
+    };
+    for wants in (0..).map_while(wanted) {
+        if let Some(at) = wants
             && !view::is_tentative(at)
         {
             notice(at);

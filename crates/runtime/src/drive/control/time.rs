@@ -40,11 +40,12 @@ fn awaits_time(thread: ThreadId) -> bool {
 
 /// The running thread does nothing until that time, unless it is the only one that can do something.
 pub fn await_time(deadline: u64) {
-    let me = fibers::me();
+    let mut me = fibers::me();
     me.deadline = Some(deadline);
     me.looking = true;
+    drop(me);
     perform(Op::Sync(Sync::Park));
-    let me = fibers::me();
+    let mut me = fibers::me();
     (me.deadline, me.timed_out, me.looking) = (None, false, false);
 }
 
@@ -56,19 +57,22 @@ pub(super) fn let_time_come(reason: clock::Reason) {
 
 /// What the thread has asked for is given up: it goes on without.
 fn give_up(thread: ThreadId) {
-    let label = modules::label(fibers::all().get(thread).pc);
+    let pc = fibers::get(thread).pc;
+    let label = modules::label(pc);
     each!(&mut control().engine, e => e.submit(thread, Op::Yield, label));
 }
 
 /// A thread that waits does so no longer, as if its time had come. If it is about to begin to wait, its wait will be
 /// short.
 pub fn interrupt(thread: ThreadId) {
-    fibers::all().get(thread).deadline = Some(clock::now());
+    let now = clock::now();
+    fibers::get(thread).deadline = Some(now);
     each!(&mut control().engine, e => e.give_up_early(thread));
     if awaits_time(thread) {
-        let fiber = fibers::all().get(thread);
+        let mut fiber = fibers::get(thread);
         fiber.deadline = None;
         fiber.timed_out = true;
+        drop(fiber);
         give_up(thread);
     }
 }
