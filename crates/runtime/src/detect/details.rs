@@ -81,32 +81,33 @@ static STATE: Global<Option<State>> = Global::new(None);
 
 /// What the host wants.
 pub fn initialise(request: &Request) {
-    *STATE.get() = request.details.as_ref().map(|sites| State { sites: sites.clone(), ..State::default() });
+    *STATE.enter() = request.details.as_ref().map(|sites| State { sites: sites.clone(), ..State::default() });
 }
 
 /// A new execution. Are details wanted?
 pub fn begin() -> bool {
-    let state = STATE.get();
-    if let Some(state) = state {
+    let mut guard = STATE.enter();
+    if let Some(state) = &mut *guard {
         state.reached = vec![None; state.sites.len()];
         state.created.clear();
         state.blocks.clear();
         state.active.clear();
         state.locals.clear();
     }
-    WATCHING.store(state.is_some(), Ordering::Relaxed);
-    state.is_some()
+    WATCHING.store(guard.is_some(), Ordering::Relaxed);
+    guard.is_some()
 }
 
 /// Are details wanted?
 #[inline]
 pub fn are_wanted() -> bool {
-    STATE.get().is_some()
+    STATE.enter().is_some()
 }
 
 /// The running thread is about to make this access.
 pub fn reached(address: usize, size: usize, by: Earlier) {
-    let Some(state) = STATE.get() else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = &mut *guard else { return };
     for (site, reached) in state.sites.iter().zip(&mut state.reached) {
         // The site names some byte of the eight that the detector looked at together.
         let here = (address & !7..address + size).contains(&(site.address as usize & !7));
@@ -120,7 +121,8 @@ pub fn reached(address: usize, size: usize, by: Earlier) {
 
 /// The full stack of an access, if it was watched.
 pub fn calls_of(access: Earlier) -> Option<Vec<usize>> {
-    let state = STATE.get().as_ref()?;
+    let guard = STATE.enter();
+    let state = guard.as_ref()?;
     let is =
         |site: &AccessSite| site.thread == access.thread && site.time == access.time && site.pc == access.pc as u64;
     let found = state.sites.iter().zip(&state.reached).find(|(site, reached)| is(site) && reached.is_some());
@@ -142,7 +144,8 @@ pub extern "C" fn entered(pc: usize, here: usize, sp: usize, bp: usize) {
         global::quietly(|| {
             note(here, sp, bp);
             let me = fibers::current().index();
-            let list = STATE.get().as_mut().and_then(|state| state.active.get_mut(me));
+            let mut guard = STATE.enter();
+            let list = guard.as_mut().and_then(|state| state.active.get_mut(me));
             if let Some([.., caller, _]) = list.map(Vec::as_mut_slice) {
                 caller.inner = pc;
             }
@@ -152,7 +155,8 @@ pub extern "C" fn entered(pc: usize, here: usize, sp: usize, bp: usize) {
 
 #[cold]
 fn note(pc: usize, sp: usize, bp: usize) {
-    let Some(state) = STATE.get() else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = &mut *guard else { return };
     // What the call has pushed is not the caller's.
     let sp = sp + 8;
     let me = fibers::current().index();
@@ -177,7 +181,8 @@ pub fn asked(op: &Op) {
 
 #[cold]
 fn locate(op: &Op) {
-    let Some(state) = STATE.get() else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = &mut *guard else { return };
     let addresses = match op {
         Op::Access(access) => [access.location().filter(|at| at.as_hidden().is_none()).map(|at| at.address), None],
         Op::Sync(Sync::Lock { mutex } | Sync::TryLock { mutex } | Sync::Unlock { mutex }) => [Some(*mutex), None],
@@ -197,21 +202,22 @@ fn locate(op: &Op) {
 
 /// The functions whose variables operations were about.
 pub fn locals() -> Vec<(u64, Activation)> {
-    let list = STATE.get().iter().flat_map(|state| &state.locals);
+    let guard = STATE.enter();
+    let list = guard.iter().flat_map(|state| &state.locals);
     list.filter_map(|(address, active)| Some((*address as u64, active.as_ref()?.told()))).collect()
 }
 
 /// The running thread has created another.
 pub fn created(thread: ThreadId) {
     stands(global::caller());
-    if let Some(state) = STATE.get() {
+    if let Some(state) = &mut *STATE.enter() {
         state.created.insert(thread.0, Point::here());
     }
 }
 
 /// The running thread has allocated a block.
 pub fn allocated(block: usize, size: usize) {
-    if let Some(state) = STATE.get() {
+    if let Some(state) = &mut *STATE.enter() {
         // What lay there before is gone.
         let gone: Vec<usize> = state.blocks.range(block..block + size.max(1)).map(|(at, _)| *at).collect();
         gone.iter().for_each(|at| drop(state.blocks.remove(at)));
@@ -221,14 +227,15 @@ pub fn allocated(block: usize, size: usize) {
 
 /// The running thread frees a block.
 pub fn freed(block: usize) {
-    if let Some(block) = STATE.get().as_mut().and_then(|state| state.blocks.get_mut(&block)) {
+    if let Some(block) = STATE.enter().as_mut().and_then(|state| state.blocks.get_mut(&block)) {
         block.freed = Some(Point::here());
     }
 }
 
 /// What is known of a finding about this memory in which these threads take part.
 pub fn about(address: usize, threads: &[u32]) -> Option<Details> {
-    let state = STATE.get().as_ref()?;
+    let guard = STATE.enter();
+    let state = guard.as_ref()?;
     let created = |thread: &u32| {
         let point = state.created.get(thread)?;
         Some(Created { thread: *thread, by: point.told("create") })

@@ -58,7 +58,7 @@ impl State {
             self.last.resize(thread + 1, (0, 0));
         }
         if self.last[thread].0 != time {
-            self.clocks.push(shadow::clock().to_vec());
+            self.clocks.push(shadow::clock());
             self.last[thread] = (time, self.clocks.len() as u32 - 1);
         }
         self.last[thread].1
@@ -69,7 +69,8 @@ static STATE: Global<Option<State>> = Global::new(None);
 
 /// A new execution, with this detector or without.
 pub fn reset(on: bool) {
-    let state = STATE.get().get_or_insert_with(State::default);
+    let mut guard = STATE.enter();
+    let state = guard.get_or_insert_with(State::default);
     state.on = on;
     state.lines.clear();
     state.clocks.clear();
@@ -82,7 +83,7 @@ pub fn reset(on: bool) {
 /// Is it at work?
 #[inline]
 pub fn is_on() -> bool {
-    STATE.get().as_ref().is_some_and(|state| state.on)
+    STATE.enter().as_ref().is_some_and(|state| state.on)
 }
 
 /// An access of the running thread.
@@ -95,7 +96,8 @@ pub fn access(address: usize, size: usize, kind: Kind, pc: usize) {
 fn look(address: usize, size: usize, kind: Kind, pc: usize) {
     let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
     details::reached(address, size, by);
-    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = guard.as_mut().filter(|state| state.on) else { return };
     let clock = state.clock(by.thread as usize, shadow::time(READ));
     let end = address.saturating_add(size);
     let mut at = address;
@@ -119,7 +121,8 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
 /// none.
 pub fn object(address: usize, kind: Kind, pc: usize) {
     access(address, 1, kind, pc);
-    let Some(state) = STATE.get().as_mut().filter(|state| !state.on) else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = guard.as_mut().filter(|state| !state.on) else { return };
     let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
     let clock = state.clock(by.thread as usize, by.time);
     piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
@@ -143,7 +146,8 @@ fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry)
 
 /// The running thread frees a block. In an exploration under any model: see [`comes_before_free`].
 pub fn freed(block: usize, size: usize, pc: usize) {
-    let Some(state) = STATE.get().as_mut() else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = guard.as_mut() else { return };
     let by = Earlier { thread: fibers::current().0, time: shadow::time(FREE), kind: FREE, pc };
     let clock = state.clock(by.thread as usize, by.time);
     state.freed.insert(block, (block + size, Entry { bytes: 0, by, clock }));
@@ -151,7 +155,8 @@ pub fn freed(block: usize, size: usize, pc: usize) {
 
 /// Did the running thread make this access before the memory was freed? Only an atomic one may come so late.
 pub fn comes_before_free(address: usize, kind: Kind) -> bool {
-    let Some(state) = STATE.get().as_ref().filter(|_| kind.atomic) else { return false };
+    let guard = STATE.enter();
+    let Some(state) = guard.as_ref().filter(|_| kind.atomic) else { return false };
     let new = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc: 0 };
     let block = state.freed.range(..=address).next_back();
     block.is_some_and(|(_, (end, free))| address < *end && free.knows(new, &state.clocks))
@@ -159,7 +164,8 @@ pub fn comes_before_free(address: usize, kind: Kind) -> bool {
 
 /// The memory is somebody else's now.
 pub fn forget(address: usize, size: usize) {
-    let Some(state) = STATE.get().as_mut() else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = guard.as_mut() else { return };
     let range = address & !7..address + size;
     if !state.objects.is_empty() {
         state.objects.retain(|at, _| !range.contains(at));
@@ -183,7 +189,8 @@ pub fn forget(address: usize, size: usize) {
 
 /// The running thread has allocated a block.
 pub fn allocated(block: usize, size: usize, pc: usize) {
-    let Some(state) = STATE.get().as_mut().filter(|state| state.on) else { return };
+    let mut guard = STATE.enter();
+    let Some(state) = guard.as_mut().filter(|state| state.on) else { return };
     let by = Earlier { thread: fibers::current().0, time: shadow::time(ALLOCATION), kind: ALLOCATION, pc };
     let clock = state.clock(by.thread as usize, by.time);
     state.blocks.insert(block, (block + size, Entry { bytes: 0, by, clock }));

@@ -22,7 +22,7 @@ static LAST: Global<(usize, usize, bool)> = Global::new((0, 0, true));
 
 /// Reads the executable's table of functions. Without one, everything counts as instrumented.
 pub fn prepare() {
-    let functions = FUNCTIONS.get();
+    let mut functions = FUNCTIONS.enter();
     functions.clear();
     symbols::each(|symbol| {
         if symbol.kind == symbols::Kind::Function {
@@ -35,17 +35,17 @@ pub fn prepare() {
 /// Does the function that this return address lies in announce its accesses?
 #[inline]
 pub fn is_instrumented(pc: usize) -> bool {
-    if FUNCTIONS.get().is_empty() {
+    if FUNCTIONS.enter().is_empty() {
         return true;
     }
     let pc = pc.wrapping_sub(1);
-    let (start, end, answer) = *LAST.get();
+    let (start, end, answer) = *LAST.enter();
     if (start..end).contains(&pc) { answer } else { look_up(pc) }
 }
 
 #[cold]
 fn look_up(pc: usize) -> bool {
-    let functions = FUNCTIONS.get();
+    let mut functions = FUNCTIONS.enter();
     let next = functions.partition_point(|function| function.start <= pc);
     let Some(function) = next.checked_sub(1).map(|i| &mut functions[i]).filter(|function| pc < function.end) else {
         // A library, or code that nobody has named.
@@ -53,7 +53,7 @@ fn look_up(pc: usize) -> bool {
     };
     let (start, end) = (function.start, function.end);
     let answer = *function.answer.get_or_insert_with(|| announces_itself(start, end));
-    *LAST.get() = (start, end, answer);
+    *LAST.enter() = (start, end, answer);
     answer
 }
 

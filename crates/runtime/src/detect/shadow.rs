@@ -94,13 +94,14 @@ static STATE: Global<State> = Global::new(State {
 
 /// Reserves the slots.
 pub fn initialise() -> bool {
-    STATE.get().ready = sys::reserve(BASE, LENGTH).is_some();
-    STATE.get().ready
+    let ready = sys::reserve(BASE, LENGTH).is_some();
+    STATE.enter().ready = ready;
+    ready
 }
 
 /// A new execution: all slots are empty.
 pub fn reset() {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     if state.execution == EXECUTIONS {
         sys::discard(BASE, LENGTH);
         state.execution = 0;
@@ -116,13 +117,13 @@ pub fn reset() {
 /// A thread runs from here on, or has taken a step: its clock, and the time of its next event.
 #[inline]
 pub fn tick(clock: Option<&VectorClock>) {
-    let state = STATE.get();
     let thread = fibers::current();
     let (seat, base) = if thread.0 < SEATS { (thread.0, 0) } else { find_seat(thread) };
     let time = clock.map_or(0, |c| c.get(thread)) + 1;
     if time >= TIME as u32 - base {
         out_of_time();
     }
+    let mut state = STATE.enter();
     state.base = base;
     state.who = state.execution << EXECUTION_SHIFT | u64::from(seat) << SEAT_SHIFT | u64::from(base + time);
     let slots = clock.map_or(&[][..], |c| c.slots());
@@ -136,10 +137,11 @@ fn out_of_time() {
 
 /// The running thread has ended, and makes no access any more.
 pub fn leave_seat() {
-    let state = STATE.get();
+    let mut state = STATE.enter();
+    let who = state.who;
     if let Some(seats) = &mut state.seats {
         // The end is an operation, too.
-        seats.left.push((seat_of(state.who), time_of(state.who) + 1));
+        seats.left.push((seat_of(who), time_of(who) + 1));
     }
 }
 
@@ -149,7 +151,8 @@ fn find_seat(thread: ThreadId) -> (u32, u32) {
     const NONE: (u32, u32) = (u32::MAX, 0);
     let index = (thread.0 - SEATS) as usize;
     global::quietly(|| {
-        let seats = STATE.get().seats.get_or_insert_default();
+        let mut state = STATE.enter();
+        let seats = state.seats.get_or_insert_default();
         if seats.later.len() <= index {
             seats.later.resize(index + 1, NONE);
         }
@@ -170,7 +173,7 @@ fn find_seat(thread: ThreadId) -> (u32, u32) {
 /// The thread that made an access, and the thread's own time.
 fn by_whom(slot: Slot) -> (u32, u32) {
     let (seat, time) = (seat_of(slot), time_of(slot));
-    match &STATE.get().seats {
+    match &STATE.enter().seats {
         Some(seats) if !seats.history.is_empty() => {
             let later = seats.history.get(&seat).and_then(|list| list.iter().rev().find(|(base, _)| *base < time));
             later.map_or((seat, time), |(base, thread)| (*thread, time - base))
@@ -187,22 +190,26 @@ fn is_ordered(slot: Slot) -> bool {
 
 /// The same for an access by another thread at this time.
 fn is_before(thread: u32, time: u32) -> bool {
-    let state = STATE.get();
+    let state = STATE.enter();
     let thread = thread as usize;
     // SAFETY: within the clock's length; the clock is as it was at the last tick.
     thread < state.threads && time <= unsafe { *state.clock.add(thread) }
 }
 
 /// The running thread's clock.
-pub fn clock() -> &'static [u32] {
-    let state = STATE.get();
-    // SAFETY: as above; an empty one may have no pointer at all.
-    if state.threads == 0 { &[] } else { unsafe { std::slice::from_raw_parts(state.clock, state.threads) } }
+pub fn clock() -> Vec<u32> {
+    let state = STATE.enter();
+    // An empty one may have no pointer at all.
+    if state.threads == 0 {
+        return Vec::new();
+    }
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(state.clock, state.threads) }.to_vec()
 }
 
 /// The time of an access that the running thread makes now.
 pub fn time(kind: Kind) -> u32 {
-    let state = STATE.get();
+    let state = STATE.enter();
     time_of(state.who) - state.base - u32::from(kind.atomic)
 }
 
@@ -231,7 +238,7 @@ fn line(address: usize) -> &'static mut Line {
 
 #[inline(always)]
 fn slot(address: usize, size: usize, kind: Kind) -> Slot {
-    slot::slot(STATE.get().who, address, size, kind)
+    slot::slot(STATE.enter().who, address, size, kind)
 }
 
 /// Has the running thread made this access, or a stronger one, since its last event? Then there is nothing to do. The
@@ -246,7 +253,7 @@ pub fn is_known(address: usize, size: usize, kind: Kind) -> bool {
 pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
     let new = slot(address, size, kind);
     let line = line(address);
-    if !STATE.get().large.is_empty() {
+    if !STATE.enter().large.is_empty() {
         mark_allocated(line, address);
     }
     let mut place = None;
@@ -269,7 +276,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
             global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));
             continue;
         }
-        let own = seat_of(old) == seat_of(new) && time_of(old) > STATE.get().base;
+        let own = seat_of(old) == seat_of(new) && time_of(old) > STATE.enter().base;
         let ordered = own || is_ordered(old);
         let conflict = (kind.write || other.write) && !(kind.atomic && other.atomic);
         // Locks are no data, under any model.
@@ -308,7 +315,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
 
 /// If nothing is known of these bytes in this execution, and they are in a large block: that was allocated.
 fn mark_allocated(line: &mut Line, address: usize) {
-    let state = STATE.get();
+    let state = STATE.enter();
     if !heap::has(address) || line.slots.iter().any(|slot| slot >> EXECUTION_SHIFT == state.execution) {
         return;
     }
@@ -326,7 +333,7 @@ fn bytes_before(count: usize) -> u64 {
 
 /// The running thread has allocated a block, and it has been fenced.
 pub fn allocated(block: usize, size: usize, pc: usize) {
-    let state = STATE.get();
+    let mut state = STATE.enter();
     let slot = state.who | WROTE;
     let place = pc | What::Allocation.number() << PLACE_BITS;
     if size > SMALL {
@@ -381,7 +388,7 @@ pub fn range(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
 
 /// The memory is somebody else's now: what was done to it before no longer matters.
 pub fn forget(address: usize, size: usize) {
-    if !STATE.get().ready {
+    if !STATE.enter().ready {
         return;
     }
     // Of a long range the pages go back to the system.
@@ -410,11 +417,12 @@ pub fn free(address: usize, size: usize, pc: usize) {
 
 /// The same without a look for races.
 pub fn mark_freed(address: usize, size: usize, pc: usize) {
-    let freed = STATE.get().who | BYTES | WROTE | FREED;
-    let large = &mut STATE.get().large;
-    if !large.is_empty() {
-        large.remove(&address);
+    let mut state = STATE.enter();
+    let freed = state.who | BYTES | WROTE | FREED;
+    if !state.large.is_empty() {
+        state.large.remove(&address);
     }
+    drop(state);
     for at in (address & !7..address + size).step_by(8) {
         line(at).slots = [freed, 0, 0, 0];
         line(at).places[0] = pc;
@@ -425,7 +433,7 @@ pub fn mark_freed(address: usize, size: usize, pc: usize) {
 /// header of the next block follows.
 pub fn fence(block: usize, size: usize) {
     let end = block + size;
-    let fenced = STATE.get().who | WROTE | FREED;
+    let fenced = STATE.enter().who | WROTE | FREED;
     let mark = |at: usize, bytes: u64| {
         line(at).slots = [fenced | bytes, 0, 0, 0];
         line(at).places[0] = 0;
@@ -450,7 +458,7 @@ pub fn freed(address: usize, size: usize) -> Option<Earlier> {
         let bytes = (((1u64 << (next - at)) - 1) << (at & 7)) << BYTES_SHIFT;
         // Such a mark always comes first, and alone.
         let mark = line(at).slots[0];
-        if mark & FREED != 0 && mark & bytes != 0 && mark >> EXECUTION_SHIFT == STATE.get().execution {
+        if mark & FREED != 0 && mark & bytes != 0 && mark >> EXECUTION_SHIFT == STATE.enter().execution {
             return Some(earlier(line(at), 0));
         }
         at = next;
@@ -460,10 +468,10 @@ pub fn freed(address: usize, size: usize) -> Option<Earlier> {
 
 /// Others have touched this place.
 pub fn share(address: usize) {
-    line(address).slots[0] = STATE.get().execution;
+    line(address).slots[0] = STATE.enter().execution;
 }
 
 /// Has anybody else touched this place?
 pub fn is_shared(address: usize) -> bool {
-    line(address).slots[0] == STATE.get().execution
+    line(address).slots[0] == STATE.enter().execution
 }

@@ -9,7 +9,7 @@
 //! Starting, ending and joining threads are no choices: nobody can tell when they happen but by what comes after them.
 
 use crate::drive::{ending, spec};
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::platform::sys;
 use crate::results;
 use fencepost_engine::{Actor, Pending, Strategy, What};
@@ -95,13 +95,14 @@ impl Path {
 
 static PATH: Global<Option<Path>> = Global::new(None);
 
-fn path() -> &'static mut Path {
-    PATH.get().get_or_insert_with(Path::new)
+#[track_caller]
+fn path() -> Entered<'static, Path> {
+    PATH.enter().map(|path| path.get_or_insert_with(Path::new))
 }
 
 /// Are operations atomic in this campaign?
 pub fn is_on() -> bool {
-    PATH.get().is_some()
+    PATH.enter().is_some()
 }
 
 /// Enumerates the executions; `execute` runs the one that is chosen.

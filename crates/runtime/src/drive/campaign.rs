@@ -17,15 +17,17 @@ use crate::threads::{clock, fibers};
 use fencepost_mailbox::{Request, Restart, VARIABLE, state};
 use fencepost_trace::{CampaignSpec, StrategySpec};
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The program's `main`.
 pub type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 
+#[derive(Clone, Copy)]
 struct Campaign {
     main: Main,
     arguments: (c_int, *mut *mut c_char, *mut *mut c_char),
-    request: Option<Request>,
+    /// Read once, and there as long as the process is.
+    request: Option<&'static Request>,
     /// Where the main thread's frames begin.
     top: usize,
     /// The main thread's storage.
@@ -49,23 +51,26 @@ pub fn pass_on(signal: i32) {
     }
 }
 
-fn campaign() -> &'static mut Campaign {
-    CAMPAIGN.get().as_mut().expect("internal error: no campaign")
+fn campaign() -> Campaign {
+    CAMPAIGN.enter().expect("internal error: no campaign")
 }
 
 /// What the host asks for.
 pub fn request() -> Option<&'static Request> {
-    CAMPAIGN.get().as_ref()?.request.as_ref()
+    CAMPAIGN.enter().as_ref()?.request
 }
+
+/// Has `main` been reached? Threads of the kernel that come earlier ask.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Has `main` been reached?
 pub fn has_begun() -> bool {
-    CAMPAIGN.get().as_ref().is_some_and(|campaign| campaign.base != 0)
+    BEGUN.load(Ordering::Relaxed)
 }
 
 /// The program's `main`, for when it is called instead of it.
 pub fn set_main(main: Main) {
-    *CAMPAIGN.get() = Some(Campaign {
+    *CAMPAIGN.enter() = Some(Campaign {
         main,
         arguments: (0, std::ptr::null_mut(), std::ptr::null_mut()),
         request: None,
@@ -131,18 +136,23 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     global::set_inside(true);
     std::panic::set_hook(Box::new(|info| ending::internal(&info.to_string())));
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
-    let campaign = campaign();
-    campaign.arguments = (count, arguments, environment);
-    campaign.base = context::thread_base();
-    prepare(&request);
-    campaign.request = Some(request);
-    campaign.top = context::stack_pointer() - 1024;
+    let request: &'static Request = Box::leak(Box::new(request));
+    BEGUN.store(true, Ordering::Relaxed);
+    prepare(request);
+    let campaign = Campaign {
+        arguments: (count, arguments, environment),
+        base: context::thread_base(),
+        request: Some(request),
+        top: context::stack_pointer() - 1024,
+        ..campaign()
+    };
+    *CAMPAIGN.enter() = Some(campaign);
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
-    fibers::all().begin(campaign.top, campaign.base, run_main);
-    if campaign.request.as_ref().is_some_and(|request| request.restart != Restart::Fork) {
+    begin_main();
+    if request.restart != Restart::Fork {
         snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
     }
-    restart::prepare(campaign.request.as_ref().expect("it was just put there"));
+    restart::prepare(request);
     let mut never = 0;
     // SAFETY: a stack of its own; `run` does not return, so that this frame stays as it is.
     unsafe { context::switch(&raw mut never, context::prepare(stack + STACK, run)) };
@@ -184,11 +194,18 @@ fn prepare(request: &Request) {
     fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS });
 }
 
-/// The main thread of an execution.
-extern "C" fn run_main() -> ! {
-    let Campaign { main, arguments: (count, arguments, environment), .. } = *campaign();
+/// The main thread of an execution begins. Not a part of [`run_main`]: see `fibers::run`.
+#[inline(never)]
+fn start() -> Campaign {
+    let campaign = campaign();
     global::set_inside(false);
     hooks::early::begin();
+    campaign
+}
+
+/// The main thread of an execution.
+extern "C" fn run_main() -> ! {
+    let Campaign { main, arguments: (count, arguments, environment), .. } = start();
     // SAFETY: the call that libc would have made.
     let status =
         unsafe { context::call(main as usize, count as usize, arguments as usize, environment as usize) } as c_int;
@@ -197,11 +214,11 @@ extern "C" fn run_main() -> ! {
 
 /// The campaign, on its own stack.
 extern "C" fn run() -> ! {
-    let request = campaign().request.clone().expect("internal error: no request");
+    let request = request().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
     if let CampaignSpec::Explore { .. } | CampaignSpec::Repeat(StrategySpec::Graph { .. }) = request.campaign {
-        explore::run(&request);
+        explore::run(request);
         results::set_state(state::DONE);
         sys::exit(0)
     }
@@ -210,19 +227,19 @@ extern "C" fn run() -> ! {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
     if request.campaign == CampaignSpec::Atomic {
-        atomically::collect(&request, |execution| {
+        atomically::collect(request, |execution| {
             if forking {
-                in_child(execution, &request)
+                in_child(execution, request)
             } else {
-                in_place(execution, &request)
+                in_place(execution, request)
             };
         });
         results::set_state(state::DONE);
         sys::exit(0)
     }
     if let CampaignSpec::Enumerate { .. } = request.campaign {
-        enumerate::run(&request, |execution| {
-            in_place(execution, &request);
+        enumerate::run(request, |execution| {
+            in_place(execution, request);
         });
         results::set_state(state::DONE);
         sys::exit(0)
@@ -231,7 +248,7 @@ extern "C" fn run() -> ! {
     for execution in request.first..request.first + request.count {
         results::begin(execution);
         restart::begin(execution);
-        let found = if forking { in_child(execution, &request) } else { in_place(execution, &request) };
+        let found = if forking { in_child(execution, request) } else { in_place(execution, request) };
         if found && request.stop_at_first {
             break;
         }
@@ -264,7 +281,7 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     clock::reset();
     shadow::reset();
     hooks::begin();
-    fibers::all().begin(campaign().top, campaign().base, run_main);
+    begin_main();
     control::started();
     let exact = details::begin();
     exact::reset(false);
@@ -280,6 +297,12 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     (verdict, found)
 }
 
+/// A new execution has its main thread, and no other.
+fn begin_main() {
+    let Campaign { top, base, .. } = campaign();
+    fibers::all().begin(top, base, run_main);
+}
+
 /// Puts the program back to its beginning, for an exploration.
 pub fn restart_exploring(first: bool) {
     global::set_running(mode::IDLE);
@@ -291,7 +314,7 @@ pub fn restart_exploring(first: bool) {
     clock::reset();
     shadow::reset();
     hooks::begin();
-    fibers::all().begin(campaign().top, campaign().base, run_main);
+    begin_main();
     details::begin();
     exact::reset(explore::is_language());
     // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.

@@ -66,18 +66,18 @@ pub fn finish(verdict: Verdict) -> ! {
         control::perform(Op::Quit);
     }
     results::ending(&verdict);
-    *VERDICT.get() = Some(verdict);
+    *VERDICT.enter() = Some(verdict);
     fibers::go_home()
 }
 
 /// How the last execution ended.
 pub fn take() -> Verdict {
-    VERDICT.get().take().unwrap_or_else(|| internal("an execution without an end"))
+    try_take().unwrap_or_else(|| internal("an execution without an end"))
 }
 
 /// How the last execution ended, if it has.
 pub fn try_take() -> Option<Verdict> {
-    VERDICT.get().take()
+    VERDICT.enter().take()
 }
 
 /// The program returns from `main`.
@@ -139,7 +139,8 @@ pub const LATE: i32 = libc::SIGXCPU;
 
 /// Gives the kernel the stack for handlers.
 pub fn provide_stack() {
-    let stack = libc::stack_t { ss_sp: STACK.get().as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK.get().len() };
+    let mut stack = STACK.enter();
+    let stack = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
     // SAFETY: the stack is a static.
     unsafe { sys::call(libc::SYS_sigaltstack, [&raw const stack as usize, 0, 0, 0, 0, 0]) };
 }

@@ -34,16 +34,15 @@ static STATE: Global<State> =
 
 /// The campaign begins. The picture of the process is taken where executions restart in place.
 pub fn prepare(request: &Request) {
-    let state = STATE.get();
+    let before = (request.restart != Restart::Fork).then(Picture::take);
+    let mut state = STATE.enter();
     state.restart = request.restart;
-    if request.restart != Restart::Fork {
-        state.before = Some(Picture::take());
-    }
+    state.before = before;
 }
 
 /// An execution begins.
 pub fn begin(execution: u64) {
-    STATE.get().execution = execution;
+    STATE.enter().execution = execution;
 }
 
 /// The program is about to write to a file of this name. If others run it at the same time, theirs would do so, too.
@@ -59,50 +58,65 @@ pub fn writes_to_file() {
 
 /// The running thread is about to do what cannot be undone: `action`, from where the program called.
 pub fn irreversible(action: &str) {
-    let state = STATE.get();
-    if state.restart == Restart::Fork {
+    let restart = STATE.enter().restart;
+    if restart == Restart::Fork {
         return;
     }
     if explore::is_on() {
         return explore::unsupported(format!("the program called {action}, which a restart in place does not undo"));
     }
-    if !std::mem::replace(&mut state.told, true) {
+    if !is_told() {
         fibers::me().pc = global::caller();
         let me = fibers::current();
         let frames = fibers::stack_of(me).into_iter().filter(|pc| *pc != 0 && !modules::is_own(*pc));
         let stack = Stack { thread: me.0, access: Action::Call, frames: frames.map(modules::frame).collect() };
         tell(action, Some(stack));
     }
-    if state.restart == Restart::Auto {
+    if restart == Restart::Auto {
         results::set_state(state::MOVED);
         sys::exit(0)
     }
 }
 
+/// Was it said already? It is from now on.
+fn is_told() -> bool {
+    std::mem::replace(&mut STATE.enter().told, true)
+}
+
 fn tell(action: &str, stack: Option<Stack>) {
-    let execution = STATE.get().execution;
+    let execution = STATE.enter().execution;
     results::log(&Record::Irreversible(Irreversible { execution, action: action.to_owned(), stack }));
 }
 
 /// An execution has ended, and the program is back at its beginning.
 pub fn ended() {
-    let state = STATE.get();
-    state.done += 1;
-    if state.done == state.due {
-        state.due *= 2;
+    let is_due = {
+        let mut state = STATE.enter();
+        state.done += 1;
+        let is_due = state.done == state.due;
+        state.due *= if is_due { 2 } else { 1 };
+        is_due
+    };
+    if is_due {
         audit();
     }
 }
 
 /// Is everything as it was before the first execution? If not, nobody knows since when.
 pub fn audit() {
-    let state = STATE.get();
-    let Some(before) = &state.before else { return };
-    let Some(difference) = before.difference(&Picture::take()) else { return };
-    if !std::mem::replace(&mut state.told, true) {
+    if STATE.enter().before.is_none() {
+        return;
+    }
+    let now = Picture::take();
+    let (difference, restart) = {
+        let state = STATE.enter();
+        (state.before.as_ref().and_then(|before| before.difference(&now)), state.restart)
+    };
+    let Some(difference) = difference else { return };
+    if !is_told() {
         tell(&difference, None);
     }
-    if state.restart == Restart::Auto && !explore::is_on() {
+    if restart == Restart::Auto && !explore::is_on() {
         results::set_state(state::TAINTED);
         sys::exit(0)
     }

@@ -7,7 +7,7 @@
 
 use crate::drive::ending::Verdict;
 use crate::explore;
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::platform::{global, modules};
 use crate::results;
 use crate::threads::fibers;
@@ -41,8 +41,9 @@ struct State {
 
 static STATE: Global<Option<State>> = Global::new(None);
 
-fn state() -> &'static mut State {
-    STATE.get().get_or_insert_with(State::default)
+#[track_caller]
+fn state() -> Entered<'static, State> {
+    STATE.enter().map(|state| state.get_or_insert_with(State::default))
 }
 
 /// Once, before the first execution.
@@ -52,19 +53,20 @@ pub fn prepare(request: &Request) {
 
 /// Before each execution.
 pub fn begin() {
-    let state = state();
+    let mut state = state();
     state.operations.clear();
     state.moments = 0;
     state.depths.clear();
     state.observed.clear();
 }
 
-fn depth(thread: ThreadId) -> &'static mut u32 {
-    let depths = &mut state().depths;
-    if depths.len() <= thread.index() {
-        depths.resize(thread.index() + 1, 0);
+impl State {
+    fn depth(&mut self, thread: ThreadId) -> &mut u32 {
+        if self.depths.len() <= thread.index() {
+            self.depths.resize(thread.index() + 1, 0);
+        }
+        &mut self.depths[thread.index()]
     }
-    &mut depths[thread.index()]
 }
 
 /// Is this thread inside an operation?
@@ -75,13 +77,13 @@ pub fn is_inside(thread: ThreadId) -> bool {
 /// The running thread begins an operation.
 pub fn begin_operation(name: &[u8]) {
     let thread = fibers::current();
-    let depth = depth(thread);
+    let state = &mut *state();
+    let depth = state.depth(thread);
     *depth += 1;
     if *depth > 1 {
         return;
     }
     let name = String::from_utf8_lossy(name).into_owned();
-    let state = state();
     state.operations.push(Operation { thread, name, pc: global::caller(), began: state.moments, ended: None });
     state.moments += 1;
 }
@@ -89,12 +91,12 @@ pub fn begin_operation(name: &[u8]) {
 /// The running thread has completed its operation.
 pub fn end_operation() {
     let thread = fibers::current();
-    let depth = depth(thread);
+    let state = &mut *state();
+    let depth = state.depth(thread);
     *depth = depth.saturating_sub(1);
     if *depth > 0 {
         return;
     }
-    let state = state();
     if let Some(operation) = state.operations.iter_mut().rev().find(|o| o.thread == thread && o.ended.is_none()) {
         operation.ended = Some(state.moments);
         state.moments += 1;
@@ -136,7 +138,9 @@ pub fn judge(verdict: &Verdict, request: &Request) {
     let stack =
         |o: &Operation| Stack { thread: o.thread.0, access: o.name.clone().into(), frames: vec![modules::frame(o.pc)] };
     let stacks = state.operations.iter().map(stack).collect();
-    results::found_there(FindingKind::SpecViolation, hash(&state.observed), message, stacks);
+    let name = hash(&state.observed);
+    drop(state);
+    results::found_there(FindingKind::SpecViolation, name, message, stacks);
 }
 
 /// The outcome of an execution of atomic operations, which is allowed by definition.
@@ -144,10 +148,10 @@ pub fn collect(verdict: &Verdict) {
     if *verdict == Verdict::Exit(0)
         && let Some(header) = results::header()
     {
-        let outcome = &state().observed;
+        let outcome = state().observed.clone();
         // Without room in the table it counts every time, and the host sees the limit.
-        if header.table.met(hash(outcome), 0) != Some(false) {
-            results::log(&Record::Outcome { outcome: outcome.clone() });
+        if header.table.met(hash(&outcome), 0) != Some(false) {
+            results::log(&Record::Outcome { outcome });
         }
     }
 }

@@ -38,27 +38,23 @@ mod workers;
 use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, debugger};
 use crate::hooks;
-use crate::platform::global::{self, Global};
+use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules;
 use crate::threads::fibers;
 use fencepost_mailbox::{Message, Request};
-use fencepost_trace::{GraphStep, Model, Op, Reply, ThreadId, Trace, VectorClock};
+use fencepost_trace::{GraphStep, Op, Reply, ThreadId, Trace, VectorClock};
 pub use local_state::{digest, has_tried, may_fail};
 pub use passes::{hurry, is_late, run};
 pub use program::has_other_ends;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 pub use workers::stay_alone;
 
 /// An exploration under way.
 struct State {
-    request: Request,
-    clocks: Vec<VectorClock>,
+    request: &'static Request,
     /// Why it is not complete, if it is not.
     incomplete: Option<Message>,
-    /// How often the program was run since this process began, or all started over.
-    runs: u64,
-    /// How often when somebody last looked whether it still does.
-    seen: u64,
     /// How threads have ended the process in the execution at hand: each may be the one that does.
     verdicts: Vec<(ThreadId, Verdict)>,
     /// If each execution is judged: by whom.
@@ -81,29 +77,44 @@ struct State {
 }
 
 static STATE: Global<Option<State>> = Global::new(None);
+/// Is an exploration under way?
+static ON: AtomicBool = AtomicBool::new(false);
+/// Is it one of c11?
+static LANGUAGE: AtomicBool = AtomicBool::new(false);
+/// By thread: what happens before what it does now.
+static CLOCKS: Global<Vec<VectorClock>> = Global::new(Vec::new());
+/// How often the program was run since this process began, or all started over.
+static RUNS: AtomicU64 = AtomicU64::new(0);
 
-fn state() -> &'static mut State {
-    STATE.get().as_mut().expect("internal error: no exploration")
+#[track_caller]
+fn state() -> Entered<'static, State> {
+    STATE.enter().map(|state| state.as_mut().expect("internal error: no exploration"))
+}
+
+/// What the host has asked for.
+fn request() -> &'static Request {
+    state().request
 }
 
 /// Does it explore c11, where plain accesses are no events but may race?
 pub fn is_language() -> bool {
-    is_on() && state().request.model == Model::C11
+    LANGUAGE.load(Relaxed)
 }
 
 /// Is an exploration under way?
 #[inline(always)]
 pub fn is_on() -> bool {
-    STATE.get().is_some()
+    ON.load(Relaxed)
 }
 
 /// What happens before what a thread does now.
-pub fn clock(thread: ThreadId) -> &'static VectorClock {
-    let clocks = &mut state().clocks;
-    if clocks.len() <= thread.index() {
-        clocks.resize_with(thread.index() + 1, VectorClock::default);
-    }
-    &clocks[thread.index()]
+pub fn clock(thread: ThreadId) -> Entered<'static, VectorClock> {
+    CLOCKS.enter().map(|clocks| {
+        if clocks.len() <= thread.index() {
+            clocks.resize_with(thread.index() + 1, VectorClock::default);
+        }
+        &mut clocks[thread.index()]
+    })
 }
 
 /// The running thread asks for an operation; answers when the exploration has decided.
@@ -183,7 +194,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
 /// Two accesses to these of the eight bytes at `address` race. Under a hardware model that is no finding: they are
 /// shared, and to be explored.
 pub fn takes(address: usize, bytes: u8) -> bool {
-    if !is_on() || state().request.model == Model::C11 {
+    if !is_on() || is_language() {
         return false;
     }
     if state().freeing {
@@ -196,7 +207,7 @@ pub fn takes(address: usize, bytes: u8) -> bool {
 
 /// The race detector forgets an access to these of the eight bytes at `address`: races with it may be missed.
 pub fn lost(address: usize, bytes: u8) {
-    if is_on() && state().request.model != Model::C11 {
+    if is_on() && !is_language() {
         shared::add(address & !7, bytes);
     }
 }
@@ -210,7 +221,8 @@ pub fn freeing(on: bool) {
 
 /// The exploration is not complete.
 pub fn unsupported(why: impl Into<Message>) {
-    state().incomplete.get_or_insert_with(|| why.into());
+    let why = why.into();
+    state().incomplete.get_or_insert(why);
 }
 
 /// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
@@ -233,10 +245,10 @@ pub fn shared_memory() -> Vec<(u64, u8)> {
 
 /// The steps of the graph at hand, if somebody wanted them.
 pub fn steps() -> Vec<GraphStep> {
-    STATE.get().as_ref().map_or_else(Vec::new, |state| state.steps.clone())
+    STATE.enter().as_ref().map_or_else(Vec::new, |state| state.steps.clone())
 }
 
 /// The trace of a graph that was run again.
 pub fn take_trace() -> Option<Trace> {
-    STATE.get().as_mut()?.trace.take()
+    STATE.enter().as_mut()?.trace.take()
 }

@@ -23,21 +23,22 @@ static KNOWN: Global<BTreeMap<u64, (Size, Value)>> = Global::new(BTreeMap::new()
 
 /// A new execution.
 pub fn reset() {
-    KNOWN.get().clear();
+    KNOWN.enter().clear();
 }
 
 /// There has been an event here, and memory holds what it left.
 pub fn know(at: Location) {
     // What stacks hold is something else whenever they are used again.
     if control::is_opaque() && !fibers::is_on_a_stack(at.address as usize) {
-        KNOWN.get().insert(at.address, (at.size, control::memory(at)));
+        let now = control::memory(at);
+        KNOWN.enter().insert(at.address, (at.size, now));
     }
 }
 
 /// The program has written there itself.
 pub fn wrote(at: Location) {
     let range = at.address.saturating_sub(15)..at.end();
-    for (address, (size, known)) in KNOWN.get().range_mut(range) {
+    for (address, (size, known)) in KNOWN.enter().range_mut(range) {
         *known = control::memory(Location::new(*address, *size));
     }
 }
@@ -45,8 +46,8 @@ pub fn wrote(at: Location) {
 /// This memory is something else from now on.
 pub fn forget(address: usize, length: usize) {
     let range = address as u64..(address + length) as u64;
-    if KNOWN.get().range(range.clone()).next().is_some() {
-        KNOWN.get().retain(|at, _| !range.contains(at));
+    if KNOWN.enter().range(range.clone()).next().is_some() {
+        KNOWN.enter().retain(|at, _| !range.contains(at));
     }
 }
 
@@ -56,14 +57,14 @@ pub fn settle() {
         let place = Location::new(*at, *size);
         (control::memory(place) != *known).then_some((place, *known))
     };
-    if KNOWN.get().is_empty() {
+    if KNOWN.enter().is_empty() {
         return;
     }
-    let list: Vec<(Location, Value)> = KNOWN.get().iter().filter_map(changed).collect();
+    let list: Vec<(Location, Value)> = KNOWN.enter().iter().filter_map(changed).collect();
     // All values first: others run before the last of them is told.
     let list: Vec<_> = list.into_iter().map(|(at, old)| (at, old, control::memory(at))).collect();
     for (at, _, new) in &list {
-        KNOWN.get().insert(at.address, (at.size, *new));
+        KNOWN.enter().insert(at.address, (at.size, *new));
     }
     for (i, (at, old, new)) in list.into_iter().enumerate() {
         let update = Update::Add(at.size.truncate(new.0.wrapping_sub(old.0)));

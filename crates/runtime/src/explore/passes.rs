@@ -4,7 +4,7 @@ use super::program::{Program, take_verdict};
 use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
-use super::{STATE, State, shared, state, unsupported};
+use super::{CLOCKS, LANGUAGE, ON, RUNS, STATE, State, request, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::{debugger, hunt};
 use crate::hooks::rust_std;
@@ -14,8 +14,8 @@ use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, replay_steps};
 use fencepost_mailbox::{Record, Request};
 use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// One execution, or the work on its graph, takes too long.
 pub(super) static LATE: AtomicBool = AtomicBool::new(false);
@@ -29,13 +29,13 @@ pub(super) const STEPS: &str = "has more events than the limit of steps allows";
 pub(super) const MOST_CUT_OFF: u32 = 8;
 
 /// Explores the program.
-pub fn run(request: &Request) {
-    *STATE.get() = Some(State {
-        request: request.clone(),
-        clocks: Vec::new(),
+pub fn run(request: &'static Request) {
+    CLOCKS.enter().clear();
+    RUNS.store(0, Relaxed);
+    SEEN.store(0, Relaxed);
+    *STATE.enter() = Some(State {
+        request,
         incomplete: None,
-        runs: 0,
-        seen: 0,
         verdicts: Vec::new(),
         safety: request.watch.first().map(|model| Safety::new(*model)),
         steps: Vec::new(),
@@ -47,6 +47,8 @@ pub fn run(request: &Request) {
         is_child: false,
         next_fork: RUNS_ALONE,
     });
+    ON.store(true, Relaxed);
+    LANGUAGE.store(request.model == Model::C11, Relaxed);
     match &request.campaign {
         CampaignSpec::Repeat(StrategySpec::Graph { steps, shared: events }) => {
             shared::begin(events);
@@ -66,7 +68,9 @@ pub fn run(request: &Request) {
         }
         _ => ending::internal("a request that is no exploration"),
     }
-    *STATE.get() = None;
+    ON.store(false, Relaxed);
+    LANGUAGE.store(false, Relaxed);
+    *STATE.enter() = None;
 }
 
 /// Nothing that an exploration would say could be relied upon.
@@ -145,10 +149,10 @@ fn start_over() -> Report {
     exploring.workers.store(1, Relaxed);
     results::forget();
     hunt::start_over();
-    let state = state();
-    state.incomplete = None;
     safety::begin();
-    state.next_fork = state.runs + RUNS_ALONE;
+    let mut state = state();
+    state.incomplete = None;
+    state.next_fork = RUNS.load(Relaxed) + RUNS_ALONE;
     Report
 }
 
@@ -156,9 +160,9 @@ fn start_over() -> Report {
 fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
     safety::follow(explorer);
     is_time_to_stop()?;
-    let (exploring, state) = (exploring(), state());
+    let exploring = exploring();
     if jobs > 1
-        && state.runs >= state.next_fork
+        && RUNS.load(Relaxed) >= state().next_fork
         && exploring.workers.load(Relaxed) < jobs
         && explorer.alternatives() > 1
     {
@@ -169,7 +173,7 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
 
 /// After every run: is it time to stop?
 fn is_time_to_stop() -> Flow {
-    let (exploring, state) = (exploring(), state());
+    let exploring = exploring();
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
     }
@@ -180,8 +184,8 @@ fn is_time_to_stop() -> Flow {
         exploring.stop.store(1, Relaxed);
         return Flow::Break(());
     }
-    if let CampaignSpec::Explore { deadline: Some(deadline), .. } = state.request.campaign
-        && (state.runs.is_multiple_of(16) || state.cut_off > 0)
+    if let CampaignSpec::Explore { deadline: Some(deadline), .. } = request().campaign
+        && (RUNS.load(Relaxed).is_multiple_of(16) || state().cut_off > 0)
         && sys::monotonic() >= deadline
     {
         return stop("the limit of time was reached");
@@ -196,13 +200,18 @@ pub(super) fn stop(why: &str) -> Flow {
     Flow::Break(())
 }
 
-/// The clock says that so much time has passed as one execution may take. Was it one?
+/// How often the program had been run when somebody last looked whether it still is.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Do several processes share the work? Then the clock is each one's own.
+pub(super) static SHARES: AtomicBool = AtomicBool::new(false);
+
+/// The clock says that so much time has passed as one execution may take. Was it one? Asked from a signal: it must
+/// not enter anything.
 pub fn is_late() -> bool {
-    let Some(state) = STATE.get() else { return true };
-    let shares = state.is_child || !state.children.is_empty();
-    let late = !shares || state.runs == state.seen;
-    state.seen = state.runs;
-    late
+    let runs = RUNS.load(Relaxed);
+    let seen = SEEN.swap(runs, Relaxed);
+    !ON.load(Relaxed) || !SHARES.load(Relaxed) || runs == seen
 }
 
 /// The same, while the exploration itself is at work: it stops at the next opportunity.

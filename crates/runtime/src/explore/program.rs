@@ -3,7 +3,7 @@
 use super::local_state::digest;
 use super::visitor::Report;
 use super::workers::exploring;
-use super::{STATE, clock, shared, state, unseen};
+use super::{CLOCKS, RUNS, STATE, clock, request, shared, state, unseen};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::{campaign, control};
 use crate::platform::{global, modules};
@@ -14,16 +14,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How a thread, or any, has ended the process. What is said of that is said of this thread.
 pub(super) fn take_verdict(by: Option<ThreadId>) -> Option<Verdict> {
-    let verdicts = &mut state().verdicts;
-    let place = verdicts.iter().position(|(thread, _)| by.is_none_or(|by| by == *thread))?;
-    let (thread, verdict) = verdicts.swap_remove(place);
+    let mut state = state();
+    let place = state.verdicts.iter().position(|(thread, _)| by.is_none_or(|by| by == *thread))?;
+    let (thread, verdict) = state.verdicts.swap_remove(place);
+    drop(state);
     fibers::stand_for(thread);
     Some(verdict)
 }
 
 /// Are there threads that have ended the process in the execution at hand, and of which nothing was told yet?
 pub fn has_other_ends() -> bool {
-    STATE.get().as_ref().is_some_and(|state| !state.verdicts.is_empty())
+    STATE.enter().as_ref().is_some_and(|state| !state.verdicts.is_empty())
 }
 
 /// The program, as an exploration sees it.
@@ -35,17 +36,19 @@ pub(super) struct Program {
 impl fencepost_engine::Threads for Program {
     fn start(&mut self) -> u32 {
         self.abandoned = false;
-        let state = state();
+        let mut state = state();
         state.verdicts.clear();
         if state.open {
             results::drop_output();
         }
         state.open = true;
-        state.clocks.iter_mut().for_each(VectorClock::clear);
-        results::begin(state.runs);
-        campaign::restart_exploring(state.runs == 0);
-        unseen::begin(state.runs);
-        state.runs += 1;
+        drop(state);
+        CLOCKS.enter().iter_mut().for_each(VectorClock::clear);
+        let run = RUNS.load(Relaxed);
+        results::begin(run);
+        campaign::restart_exploring(run == 0);
+        unseen::begin(run);
+        RUNS.store(run + 1, Relaxed);
         1
     }
 
@@ -62,7 +65,7 @@ impl fencepost_engine::Threads for Program {
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
         };
         let op = match verdict {
-            Verdict::Exit(status) if status == 0 || !state().request.status_is_finding => Op::Quit,
+            Verdict::Exit(status) if status == 0 || !request().status_is_finding => Op::Quit,
             Verdict::Redundant => return self.abandon(),
             Verdict::Timeout => {
                 exploring().blocked.fetch_add(1, Relaxed);
@@ -101,8 +104,7 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn set_clock(&mut self, thread: ThreadId, slots: &[u32]) {
-        clock(thread);
-        let clock = &mut state().clocks[thread.index()];
+        let mut clock = clock(thread);
         for (t, time) in slots.iter().enumerate() {
             clock.set(ThreadId(t as u32), *time);
         }

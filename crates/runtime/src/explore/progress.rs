@@ -28,7 +28,7 @@ static WRITES: Global<Writes> = Global::new(Writes { places: [(0, Size::B1, 0); 
 
 /// A new execution.
 pub fn reset() {
-    let writes = WRITES.get();
+    let mut writes = WRITES.enter();
     (writes.used, writes.many) = (0, false);
 }
 
@@ -41,7 +41,7 @@ pub fn writes(address: usize, length: usize) {
 }
 
 fn remember(address: usize, length: usize) {
-    let writes = WRITES.get();
+    let mut writes = WRITES.enter();
     let stack = fibers::me().stack;
     // What it keeps on its stack is looked at itself.
     if writes.many || (stack.0..stack.1).contains(&address) {
@@ -83,11 +83,11 @@ impl Writes {
 /// The running thread asks for an operation, or memory goes away: what it has written until now is looked at.
 #[inline]
 pub fn settle() {
-    let writes = WRITES.get();
+    let mut writes = WRITES.enter();
     if writes.used != 0 || writes.many {
         if writes.has_changed() {
             fibers::me().writes += 1;
         }
-        reset();
+        (writes.used, writes.many) = (0, false);
     }
 }

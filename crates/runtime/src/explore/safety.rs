@@ -2,8 +2,8 @@
 //! followed to the end of an execution of the weaker model, which is what is recorded.
 
 use super::program::{Program, take_verdict};
-use super::state;
 use super::workers::{exploring, locked};
+use super::{request, state};
 use crate::drive::ending::{self, Verdict};
 use crate::platform::modules;
 use crate::results;
@@ -30,13 +30,17 @@ impl Safety {
 
 /// Judges an execution, if somebody wants that.
 pub(super) fn look(graph: &Graph) {
-    let Some(safety) = &mut state().safety else { return };
-    match safety.judge.judge(graph) {
-        Ok(found) => safety.found.extend(found),
+    let mut state = state();
+    let Some(safety) = &mut state.safety else { return };
+    let model = safety.judge.model();
+    let judged = safety.judge.judge(graph).map(|found| safety.found.extend(found));
+    drop(state);
+    match judged {
+        Ok(()) => {}
         Err(Unjudged::TooLong) => super::unsupported("an execution has too many stores to be judged"),
         Err(Unjudged::NotSc) => ending::internal("an execution under sc that is not sc"),
     }
-    if safety.judge.model() == Model::C11
+    if model == Model::C11
         && let Some((first, second)) = all_races(graph).first()
     {
         let stacks = vec![stack(graph, *first), stack(graph, *second)];
@@ -55,9 +59,12 @@ pub(super) fn begin() {
 
 /// Follows what was found, after a run.
 pub(super) fn follow(explorer: &mut Explorer<Program>) {
-    let Some(safety) = &mut state().safety else { return };
+    let mut state = state();
+    let Some(safety) = &mut state.safety else { return };
     let model = safety.judge.model();
-    for borderline in std::mem::take(&mut safety.found) {
+    let found = std::mem::take(&mut safety.found);
+    drop(state);
+    for borderline in found {
         let mut end = Follow { model, borderline: borderline.clone(), told: false };
         // Without axioms there is nothing to follow: it is told as it is.
         if explorer.extend(borderline.successor, model, &mut end).is_err() || !end.told {
@@ -91,13 +98,14 @@ impl Follow {
         let what = if graph.node(*event).flags.has(Flags::READ) { "a read" } else { "a store" };
         let address = graph.location(graph.node(*event).place).address as usize;
         let text = format!("under {} {what} can come before a store that sc has before it", self.model);
-        let state = state();
+        let mut state = state();
         state.steps = steps;
         state.open = false;
+        drop(state);
         results::found_between(FindingKind::ScViolation, Message::about(text, address), stacks);
         results::number(exploring().numbers.load(Relaxed).saturating_sub(1));
-        locked(|| results::end(verdict, &state.request));
-        if state.request.stop_at_first {
+        locked(|| results::end(verdict, request()));
+        if request().stop_at_first {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);
         }

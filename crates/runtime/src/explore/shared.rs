@@ -23,7 +23,7 @@ use crate::drive::ending::{self, Verdict};
 use crate::explore::{self, opaque, unseen};
 use crate::hooks;
 use crate::memory::view;
-use crate::platform::global::{self, Global};
+use crate::platform::global::{self, Entered, Global};
 use crate::threads::fibers;
 use fencepost_runtime_core::masks::{self, eights, wide};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
@@ -66,22 +66,24 @@ const LONGEST_ROUND: u32 = 4096;
 static SHARED: Global<Option<Shared>> = Global::new(None);
 
 #[inline(always)]
-fn shared() -> &'static mut Shared {
-    SHARED.get().get_or_insert_default()
+#[track_caller]
+fn shared() -> Entered<'static, Shared> {
+    SHARED.enter().map(|shared| shared.get_or_insert_default())
 }
 
 /// An exploration begins: of these bytes, given as address of eight and mask, plain accesses are events.
 pub fn begin(events: &[(u64, u8)]) {
-    *SHARED.get() = Some(Shared::default());
+    *SHARED.enter() = Some(Shared::default());
     shared().events = events.iter().map(|(at, bytes)| (*at as usize, *bytes)).collect();
 }
 
 /// A new execution.
 pub fn reset() {
-    let shared = shared();
+    let mut shared = shared();
     shared.found.clear();
     shared.announced.iter_mut().for_each(Vec::clear);
     shared.watch = None;
+    drop(shared);
     opaque::reset();
 }
 
@@ -99,7 +101,7 @@ pub fn has_more() -> bool {
 
 /// It starts over.
 pub fn take_more() {
-    let shared = shared();
+    let mut shared = shared();
     for (at, bytes) in std::mem::take(&mut shared.more) {
         *shared.events.entry(at).or_default() |= bytes;
     }
@@ -108,12 +110,15 @@ pub fn take_more() {
 
 /// From now on these bytes are to be events; `at` is the address of eight. Says whether they were not.
 pub fn add(at: usize, bytes: u8) -> bool {
-    let shared = shared();
-    let new = bytes & !shared.events.get(&at).copied().unwrap_or(0);
-    if new != 0 {
-        *shared.more.entry(at).or_default() |= new;
-    }
-    new != 0
+    // A map that grows calls functions of libc, and the race detector may come here from a hook that is not at work.
+    global::quietly(|| {
+        let mut shared = shared();
+        let new = bytes & !shared.events.get(&at).copied().unwrap_or(0);
+        if new != 0 {
+            *shared.more.entry(at).or_default() |= new;
+        }
+        new != 0
+    })
 }
 
 /// Calls whose effects are events only in programs that make them: what others must do for that costs a little in
@@ -134,7 +139,8 @@ const HABITS: usize = 0;
 /// Is the program known to make such calls?
 #[inline]
 pub fn has(habit: Habit) -> bool {
-    !shared().events.is_empty() && shared().events.get(&HABITS).is_some_and(|habits| habits & habit as u8 != 0)
+    let shared = shared();
+    !shared.events.is_empty() && shared.events.get(&HABITS).is_some_and(|habits| habits & habit as u8 != 0)
 }
 
 /// The program makes such a call. If nobody knew, all starts over.
@@ -167,9 +173,8 @@ fn are_events(at: usize, bytes: u8) -> bool {
 /// A plain access that is no event, to memory of which the race detector says that it was accessed atomically.
 pub fn touched(address: usize, size: usize) {
     for (at, bytes) in eights(address, size) {
-        if let Some(found) = shared().found.get(&at)
-            && found.bytes & bytes != 0
-        {
+        let found = shared().found.get(&at).is_some_and(|found| found.bytes & bytes != 0);
+        if found {
             add(at, bytes);
         }
     }
@@ -193,10 +198,14 @@ fn touch(place: Location) {
             continue;
         }
         let value = held(at);
-        let found = shared().found.entry(at).or_default();
-        found.value |= value & wide(new);
-        found.bytes |= new;
-        let Some(known) = shared().initial.get(&at) else { continue };
+        let known = {
+            let mut shared = shared();
+            let found = shared.found.entry(at).or_default();
+            found.value |= value & wide(new);
+            found.bytes |= new;
+            shared.initial.get(&at).copied()
+        };
+        let Some(known) = known else { continue };
         let differs = (known.value ^ value) & wide(known.bytes & new) != 0;
         if differs && !add(at, new) {
             explore::unsupported_here("memory that is shared starts with another value in another execution");
@@ -211,7 +220,8 @@ pub fn initial(place: Location) -> Value {
         let found = shared().found.get(&at).copied().unwrap_or_default();
         let memory = if bytes & !found.bytes == 0 { 0 } else { held(at) };
         let all = found.value & wide(found.bytes) | memory & !wide(found.bytes);
-        let known = shared().initial.entry(at).or_default();
+        let mut shared = shared();
+        let known = shared.initial.entry(at).or_default();
         known.value = known.value & !wide(bytes) | all & wide(bytes);
         known.bytes |= bytes;
         let offset = at as i64 - place.address as i64;
@@ -225,12 +235,13 @@ pub fn initial(place: Location) -> Value {
 pub fn settle() {
     opaque::settle();
     let me = fibers::current();
-    let announced = &mut shared().announced;
-    let Some(mine) = announced.get_mut(me.index()).filter(|list| !list.is_empty()) else { return };
+    let mut shared = shared();
+    let Some(mine) = shared.announced.get_mut(me.index()).filter(|list| !list.is_empty()) else { return };
     let (pc, sp) = (global::caller(), global::caller_sp());
     // All values first: others run before the last of them is told.
     let live = |(at, _): &(Location, usize)| !view::is_dead(*at);
     let stores: Vec<_> = mine.drain(..).filter(live).map(|(at, pc)| (at, pc, control::memory(at))).collect();
+    drop(shared);
     stores.iter().for_each(|(at, ..)| opaque::wrote(*at));
     for (at, from, value) in stores {
         global::set_caller(from, sp);
@@ -363,13 +374,14 @@ pub fn look_away() {
 
 /// The thread that is looked at makes an access. Says whether to look on.
 pub fn see(address: usize, size: usize, write: bool) -> bool {
-    let Some(watch) = &mut shared().watch else { return false };
+    let mut shared = shared();
+    let Some(watch) = &mut shared.watch else { return false };
     watch.accesses += 1;
     if !write {
         watch.reads.push((address, size));
     }
     if watch.accesses > LONGEST_ROUND {
-        shared().watch = None;
+        shared.watch = None;
         return false;
     }
     true
@@ -378,11 +390,8 @@ pub fn see(address: usize, size: usize, write: bool) -> bool {
 /// The thread that is looked at is in this local state. If it was so when that began, it waits for what it has read:
 /// that is shared.
 pub fn compare(digest: u64) {
-    let Some(watch) = &shared().watch else { return };
-    if watch.digest != digest || watch.reads.is_empty() {
-        return;
-    }
-    let reads = shared().watch.take().map_or(Vec::new(), |watch| watch.reads);
+    let watch = shared().watch.take_if(|watch| watch.digest == digest && !watch.reads.is_empty());
+    let Some(Watch { reads, .. }) = watch else { return };
     let own = fibers::me().stack;
     let mut any = false;
     for (address, size) in reads.into_iter().filter(|(address, _)| !(own.0..own.1).contains(address)) {

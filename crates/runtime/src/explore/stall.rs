@@ -15,7 +15,7 @@
 
 use crate::drive::control;
 use crate::explore::{self, progress};
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::threads::{clock, fibers};
 use fencepost_engine::{Actor, Pending, Strategy};
 use fencepost_memory::Source;
@@ -53,8 +53,9 @@ pub struct Fair {
 
 static STATE: Global<Option<State>> = Global::new(None);
 
-fn state() -> &'static mut State {
-    STATE.get().get_or_insert_with(State::default)
+#[track_caller]
+fn state() -> Entered<'static, State> {
+    STATE.enter().map(|state| state.get_or_insert_with(State::default))
 }
 
 /// Are these the additional steps?
@@ -73,9 +74,11 @@ pub fn begin() -> bool {
     if ON.swap(true, Ordering::Relaxed) {
         return false;
     }
-    let state = state();
-    state.changes = control::change_count();
+    let changes = control::change_count();
+    let mut state = state();
+    state.changes = changes;
     state.changed();
+    drop(state);
     // What a thread's registers are at the operation that it stands at was not noted: as they never are.
     let mut all = fibers::all();
     (0..all.count()).for_each(|t| all.get(ThreadId(t as u32)).registers = [usize::MAX; 6]);
@@ -83,13 +86,14 @@ pub fn begin() -> bool {
 }
 
 /// Who decides during the additional steps.
-pub fn strategy() -> &'static mut Fair {
-    &mut state().fair
+pub fn strategy() -> Entered<'static, Fair> {
+    state().map(|state| &mut state.fair)
 }
 
 /// The threads that go around forever.
 pub fn spinning() -> Vec<ThreadId> {
-    let looping = &state().fair.looping;
+    let state = state();
+    let looping = &state.fair.looping;
     (0..looping.len() as u32).map(ThreadId).filter(|t| looping[t.index()]).collect()
 }
 
@@ -102,16 +106,16 @@ pub fn uncertain() {
 
 /// The running thread asks for an operation, and its place and registers are noted.
 pub fn stands() {
-    let state = state();
     let (now, changes) = (clock::now(), control::change_count());
+    progress::settle();
+    let thread = fibers::current();
+    let digest = explore::digest(thread);
+    let state = &mut *state();
     let changed = UNCERTAIN.swap(false, Ordering::Relaxed) || (now, changes) != (state.now, state.changes);
     (state.now, state.changes) = (now, changes);
     if changed {
         state.changed();
     }
-    progress::settle();
-    let thread = fibers::current();
-    let digest = explore::digest(thread);
     if state.seen.len() <= thread.index() {
         state.seen.resize_with(thread.index() + 1, FxHashSet::default);
         state.fair.looping.resize(thread.index() + 1, false);

@@ -12,7 +12,7 @@
 
 use crate::drive::control;
 use crate::explore;
-use crate::platform::global::{self, Global};
+use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules;
 use crate::threads::fibers;
 use fencepost_mailbox::Message;
@@ -51,18 +51,20 @@ const CHUNK: usize = 64;
 /// How much of the program's memory a lock or its like takes at most.
 const OBJECT: usize = 64;
 
-fn state() -> &'static mut State {
-    STATE.get().get_or_insert_default()
+#[track_caller]
+fn state() -> Entered<'static, State> {
+    STATE.enter().map(|state| state.get_or_insert_default())
 }
 
 /// An execution begins, the one of this number.
 pub fn begin(run: u64) {
     if run == 0 {
-        state().regions = regions();
+        let regions = regions();
+        state().regions = regions;
     }
     let on = (run < FIRST || run.is_multiple_of(FIRST)) && !control::is_opaque();
     ON.store(on, Ordering::Relaxed);
-    let state = state();
+    let mut state = state();
     state.announced.clear();
     state.writes.clear();
     state.found.iter_mut().for_each(|(at, known)| *known = word(*at));
@@ -160,7 +162,8 @@ pub fn look(thread: ThreadId) {
 }
 
 fn look_at_all(thread: ThreadId) {
-    let state = state();
+    let mut guard = state();
+    let state = &mut *guard;
     let mut changed = Vec::new();
     for Region { start, known } in &mut state.regions {
         for (i, known) in known.chunks_mut(CHUNK).enumerate() {
@@ -178,27 +181,30 @@ fn look_at_all(thread: ThreadId) {
             }
         }
     }
-    for at in changed {
-        if state.found.iter().all(|(known, _)| *known != at) {
-            state.found.push((at, 0));
+    for at in &changed {
+        if state.found.iter().all(|(known, _)| known != at) {
+            state.found.push((*at, 0));
         }
-        wrote(thread, at);
     }
+    drop(guard);
+    changed.into_iter().for_each(|at| wrote(thread, at));
 }
 
 fn look_at_found(thread: ThreadId) {
-    for i in 0..state().found.len() {
-        let (at, known) = &mut state().found[i];
-        let (at, now) = (*at, word(*at));
+    let mut changed = Vec::new();
+    for (at, known) in &mut state().found {
+        let now = word(*at);
         if std::mem::replace(known, now) != now {
-            wrote(thread, at);
+            changed.push(*at);
         }
     }
+    changed.into_iter().for_each(|at| wrote(thread, at));
 }
 
 fn wrote(thread: ThreadId, at: usize) {
     let clock = explore::clock(thread);
-    let writes = &mut state().writes;
+    let mut state = state();
+    let writes = &mut state.writes;
     let unordered =
         |(place, by, time): &(usize, ThreadId, u32)| *place == at && *by != thread && clock.get(*by) <= *time;
     if writes.iter().any(unordered) {

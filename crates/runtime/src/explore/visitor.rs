@@ -3,7 +3,7 @@
 use super::passes::{MOST_CUT_OFF, STEPS, stop};
 use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
-use super::{safety, shared, state, unsupported};
+use super::{request, safety, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::hunt;
 use crate::results;
@@ -22,30 +22,33 @@ impl Report {
         if shared::has_more() {
             return Flow::Break(());
         }
-        let state = state();
         if let Verdict::StepLimit | Verdict::Timeout = verdict {
             let limit = if *verdict == Verdict::Timeout { "takes longer than one execution may" } else { STEPS };
             unsupported(format!("an execution was cut off: it {limit}, or has no end"));
-            state.cut_off += 1;
+            state().cut_off += 1;
         } else {
-            state.cut_off = 0;
+            state().cut_off = 0;
         }
         let notable = results::any_found() || *verdict != Verdict::Exit(0);
-        state.steps = if notable { steps() } else { Vec::new() };
+        let steps = if notable { steps() } else { Vec::new() };
+        let mut state = state();
+        state.steps = steps;
         state.open = false;
+        let (request, cut_off) = (state.request, state.cut_off);
+        drop(state);
         let number = exploring().numbers.fetch_add(1, Relaxed);
         results::number(number);
-        let end = || results::end(verdict, &state.request);
-        let found = if notable || state.request.keep_outputs { locked(end) } else { end() };
-        if found && (state.request.stop_at_first || self.has_enough()) {
+        let end = || results::end(verdict, request);
+        let found = if notable || request.keep_outputs { locked(end) } else { end() };
+        if found && (request.stop_at_first || self.has_enough()) {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);
             return Flow::Break(());
         }
-        if state.cut_off >= MOST_CUT_OFF {
+        if cut_off >= MOST_CUT_OFF {
             return stop("one execution after the other was cut off");
         }
-        if number + 1 >= state.request.count {
+        if number + 1 >= request.count {
             return stop("the limit of executions was reached");
         }
         Flow::Continue(())
@@ -53,7 +56,7 @@ impl Report {
 
     /// Has everything been found that is looked for?
     fn has_enough(&self) -> bool {
-        let CampaignSpec::Explore { findings, .. } = state().request.campaign else { return false };
+        let CampaignSpec::Explore { findings, .. } = request().campaign else { return false };
         results::header().is_some_and(|header| header.table.slots().count() as u64 >= findings)
     }
 }
@@ -61,7 +64,7 @@ impl Report {
 /// An execution that was told of is looked through for what a hunt looks for.
 fn hunted(program: &Program, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
     if hunt::is_watching() {
-        hunt::look(|| trace_of(program, graph, state().request.model, Outcome::Finished), steps);
+        hunt::look(|| trace_of(program, graph, request().model, Outcome::Finished), steps);
     }
 }
 
@@ -76,8 +79,8 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
     if !hunt::is_watching() {
         return Flow::Continue(());
     }
-    hunt::partly(|| trace_of(program, graph, state().request.model, Outcome::Redundant), || steps_of(graph));
-    if exploring().numbers.fetch_add(1, Relaxed) + 1 >= state().request.count {
+    hunt::partly(|| trace_of(program, graph, request().model, Outcome::Redundant), || steps_of(graph));
+    if exploring().numbers.fetch_add(1, Relaxed) + 1 >= request().count {
         return stop("the limit of executions was reached");
     }
     Flow::Continue(())

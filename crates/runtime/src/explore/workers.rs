@@ -1,7 +1,8 @@
 //! Several processes share the work: each forks, and keeps half of the alternatives that are left.
 
+use super::passes::SHARES;
 use super::program::Program;
-use super::{state, unsupported};
+use super::{RUNS, request, state, unsupported};
 use crate::drive::ending;
 use crate::platform::sys;
 use crate::results;
@@ -23,24 +24,26 @@ const RUNS_BETWEEN: u64 = 100;
 /// Gives half of what is left to a new process.
 pub(super) fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
     let workers = &exploring().workers;
-    let CampaignSpec::Explore { timeout, .. } = state().request.campaign else { return };
+    let CampaignSpec::Explore { timeout, .. } = request().campaign else { return };
     if workers.fetch_add(1, Relaxed) >= jobs {
         workers.fetch_sub(1, Relaxed);
         return;
     }
-    state().next_fork = state().runs + RUNS_BETWEEN;
+    state().next_fork = RUNS.load(Relaxed) + RUNS_BETWEEN;
     match sys::fork() {
         0 => {
             sys::die_with_parent();
             results::separate_output();
-            let state = state();
+            let mut state = state();
             state.children.clear();
             state.is_child = true;
+            drop(state);
+            SHARES.store(true, Relaxed);
             explorer.halve(false);
             sys::signal_every(ending::LATE, timeout);
         }
         child if child > 0 => {
-            if state().children.is_empty() && !state().is_child {
+            if !SHARES.swap(true, Relaxed) {
                 // The host sees that somebody goes on, no longer who does.
                 sys::signal_every(ending::LATE, timeout);
             }
@@ -65,12 +68,14 @@ pub fn stay_alone() {
 pub(super) fn join_children() {
     let workers = &exploring().workers;
     workers.fetch_sub(1, Relaxed);
-    for child in std::mem::take(&mut state().children) {
+    let children = std::mem::take(&mut state().children);
+    for child in children {
         if sys::wait_for(child) != 0 {
             unsupported("a process of the exploration has died, and what it had to explore is lost");
             workers.fetch_sub(1, Relaxed);
         }
     }
+    SHARES.store(state().is_child, Relaxed);
     workers.fetch_add(1, Relaxed);
 }
 
@@ -78,7 +83,8 @@ pub(super) fn join_children() {
 pub(super) fn leave() -> ! {
     join_children();
     exploring().workers.fetch_sub(1, Relaxed);
-    if let Some(why) = state().incomplete.take() {
+    let why = state().incomplete.take();
+    if let Some(why) = why {
         exploring().cut.store(1, Relaxed);
         locked(|| results::note(&why));
     }

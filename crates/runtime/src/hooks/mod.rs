@@ -165,6 +165,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
         volatile::settle();
     }
     let result = act();
+    global::leave_all();
     global::set_inside(false);
     if crate::threads::fibers::me().signals != 0 {
         attributes::take_signals();

@@ -34,7 +34,7 @@ pub fn take(arguments: usize, own: &[(usize, usize)]) {
     excluded.push((heap::FURTHER_BASE, heap::FURTHER_BASE + heap::FURTHER_LENGTH));
     // The library's zeroed data has no name, but follows what has.
     let mut library_end = 0;
-    let regions = REGIONS.get();
+    let mut regions = REGIONS.enter();
     regions.clear();
     for mapping in &mappings {
         let mine = mapping.name == library || mapping.name.is_empty() && mapping.start == library_end;
@@ -69,7 +69,7 @@ fn copy(start: usize, end: usize) -> Region {
 /// Puts the program's memory back.
 pub fn restore() {
     heap::restore();
-    for region in REGIONS.get().iter() {
+    for region in REGIONS.enter().iter() {
         for (i, page) in region.copy.chunks(PAGE).enumerate() {
             let at = (region.start + i * PAGE) as *mut u8;
             // SAFETY: the range was readable and writable when it was copied; a program that unmaps its own data has

@@ -104,7 +104,7 @@ impl View {
 
 /// A new execution.
 pub fn reset() {
-    let view = VIEW.get();
+    let mut view = VIEW.enter();
     view.own.iter_mut().for_each(Own::clear);
     view.next = 1;
 }
@@ -122,7 +122,7 @@ pub fn is_dead(at: Location) -> bool {
 /// Does the running thread need the engine for an access here? Not if nobody else can tell.
 fn matters(address: usize) -> bool {
     let me = fibers::current();
-    if fibers::all().is_alone() && VIEW.get().own.iter().all(|own| own.buffered.is_empty()) {
+    if fibers::all().is_alone() && VIEW.enter().own.iter().all(|own| own.buffered.is_empty()) {
         return false;
     }
     if hooks::kernel::is_read_only(address) {
@@ -142,21 +142,22 @@ fn matters(address: usize) -> bool {
 /// Hands over what the program has stored since the running thread's last hook.
 pub fn settle() {
     let me = fibers::current();
-    if let Some((at, value)) = VIEW.get().own(me).stale.take()
+    let mut own = VIEW.enter().map(|view| view.own(me));
+    if let Some((at, value)) = own.stale.take()
         && !is_dead(at)
     {
         control::set_memory(at, value);
     }
-    let own = VIEW.get().own(me);
+    let thread = &mut *own;
     // All values first: others may run before the last of them is handed over.
-    let announced = own.announced.drain(..).filter(|(at, _)| !is_dead(*at));
+    let announced = thread.announced.drain(..).filter(|(at, _)| !is_dead(*at));
     let mut stores: Vec<_> = announced.map(|(at, pc)| (at, control::memory(at), pc)).collect();
     // Somebody without instrumentation may have written over a store that waits, or have taken or given away a lock.
     let changed = |w: &&Waiting| !w.is_hidden && !is_dead(w.at) && control::memory(w.at) != w.value;
-    let mut places: Vec<Location> = own.buffered.iter().filter(changed).map(|w| w.at).collect();
+    let mut places: Vec<Location> = thread.buffered.iter().filter(changed).map(|w| w.at).collect();
     let mut lock = false;
     // (Nothing is kept there of programs that are instrumented as a whole.)
-    for (at, known) in &mut own.atomics {
+    for (at, known) in &mut thread.atomics {
         let found = control::memory(*at);
         if *known != found && !stores.iter().any(|(store, ..)| store.overlaps(*at)) {
             lock = true;
@@ -169,6 +170,7 @@ pub fn settle() {
         stores.drain(..).for_each(|(at, value, _)| control::overwrite(at, value));
     }
     own.tentative.extend(stores.iter().map(|(at, ..)| *at));
+    drop(own);
     for at in places {
         if !is_dead(at) && !is_tentative(at) {
             control::notice(at);
@@ -182,14 +184,14 @@ pub fn settle() {
     for (at, value, store) in stores {
         global::set_caller(store, sp);
         control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
-        VIEW.get().own(me).tentative.retain(|tentative| *tentative != at);
+        VIEW.enter().own(me).tentative.retain(|tentative| *tentative != at);
     }
     global::set_caller(pc, sp);
 }
 
 /// Is there a store of the running thread in these bytes of memory that the engine has not performed?
 pub fn is_tentative(at: Location) -> bool {
-    VIEW.get().own(fibers::current()).tentative.iter().any(|tentative| tentative.overlaps(at))
+    VIEW.enter().own(fibers::current()).tentative.iter().any(|tentative| tentative.overlaps(at))
 }
 
 /// The running thread is about to access memory.
@@ -221,7 +223,7 @@ fn one(at: Location, write: bool) {
     }
     control::notice(at);
     if write {
-        VIEW.get().own(fibers::current()).announced.push((at, global::caller()));
+        VIEW.enter().own(fibers::current()).announced.push((at, global::caller()));
     } else {
         load(at);
     }
@@ -244,7 +246,7 @@ fn load(at: Location) {
     look_for_misuse(at.address as usize, at.size.bytes() as usize, READ);
     let newest = control::memory(at);
     if newest != reply.value {
-        VIEW.get().own(fibers::current()).stale = Some((at, newest));
+        VIEW.enter().own(fibers::current()).stale = Some((at, newest));
         control::set_memory(at, reply.value);
     }
 }
@@ -288,7 +290,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
             }
         }
         if write {
-            VIEW.get().own(fibers::current()).announced.extend(pieces.into_iter().map(|at| (at, pc)));
+            VIEW.enter().own(fibers::current()).announced.extend(pieces.into_iter().map(|at| (at, pc)));
         }
     });
 }
@@ -296,7 +298,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
 /// This memory goes away.
 pub fn forget(range: std::ops::Range<u64>) {
     drain();
-    for own in &mut VIEW.get().own {
+    for own in &mut VIEW.enter().own {
         own.atomics.retain(|(at, _)| !range.contains(&at.address));
     }
 }
@@ -304,7 +306,7 @@ pub fn forget(range: std::ops::Range<u64>) {
 /// Makes all see what the running thread has stored.
 pub fn drain() {
     settle();
-    if !VIEW.get().own(fibers::current()).buffered.is_empty() {
+    if !VIEW.enter().own(fibers::current()).buffered.is_empty() {
         control::step(Op::Access(Access::Fence { order: FenceOrder::SeqCst }));
     }
 }
@@ -318,7 +320,7 @@ pub fn atomic(access: Access, at: Location) -> Reply {
         !matches!(access, Access::Load { .. }) && (reply.success || !matches!(access, Access::CompareExchange { .. }));
     look_for_misuse(at.address as usize, at.size.bytes() as usize, Kind { write, atomic: true, what: What::Access });
     if control::is_opaque() {
-        VIEW.get().own(fibers::current()).operated(at);
+        VIEW.enter().own(fibers::current()).operated(at);
     }
     reply
 }
@@ -350,7 +352,7 @@ fn take_events(view: &mut View, places: &mut Vec<Location>) {
 
 /// The engine has taken steps, and `to` goes on after `from`: memory must hold what it sees.
 pub fn refresh(from: ThreadId, to: ThreadId) {
-    let view = VIEW.get();
+    let view = &mut *VIEW.enter();
     let mut places = std::mem::take(&mut view.places);
     places.clear();
     if from != to {

@@ -4,7 +4,7 @@ mod end;
 mod findings;
 mod output;
 
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::platform::sys;
 pub use end::{all_cut_off, died, end, ending, fingerprint};
 use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request};
@@ -12,11 +12,9 @@ use findings::{Found, hash};
 pub use findings::{any_found, found, found_between, found_there, is_first, misuse, race, stack, wild_access};
 pub use output::{FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, separate_output};
 use rustc_hash::FxHashSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Results {
-    /// Where the mailbox is mapped; 0 without one.
-    mailbox: usize,
     execution: u64,
     found: Vec<Found>,
     /// Pairs of program points whose race was seen in this execution.
@@ -29,14 +27,17 @@ struct Results {
 
 static RESULTS: Global<Option<Results>> = Global::new(None);
 
+/// Where the mailbox is mapped; 0 without one.
+static MAILBOX: AtomicUsize = AtomicUsize::new(0);
+
 /// Maps the mailbox and reads the request.
 pub fn open(path: &[u8]) -> Result<Request, String> {
     let file =
         sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
     sys::close(file);
-    *RESULTS.get() = Some(Results {
-        mailbox,
+    MAILBOX.store(mailbox, Ordering::Relaxed);
+    *RESULTS.enter() = Some(Results {
         execution: 0,
         found: Vec::new(),
         races: FxHashSet::default(),
@@ -55,18 +56,19 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
 
 /// This process has nothing to report any more.
 pub fn leave() {
-    *RESULTS.get() = None;
+    MAILBOX.store(0, Ordering::Relaxed);
+    *RESULTS.enter() = None;
 }
 
 /// The header of the mailbox, if there is one.
 pub fn header() -> Option<&'static Header> {
-    let results = RESULTS.get().as_ref()?;
     // SAFETY: the mapping is never taken away, is larger than the header, and what changes in it is atomic.
-    Some(unsafe { &*(results.mailbox as *const Header) })
+    unsafe { (MAILBOX.load(Ordering::Relaxed) as *const Header).as_ref() }
 }
 
-fn results() -> &'static mut Results {
-    RESULTS.get().as_mut().expect("internal error: results without a mailbox")
+#[track_caller]
+fn results() -> Entered<'static, Results> {
+    RESULTS.enter().map(|results| results.as_mut().expect("internal error: results without a mailbox"))
 }
 
 /// Appends to the log. What does not fit is left out.
@@ -78,7 +80,7 @@ pub fn log(record: &Record) {
     if LOG_OFFSET + used + line.len() > FILE_SIZE {
         return;
     }
-    let to = results().mailbox + LOG_OFFSET + used;
+    let to = MAILBOX.load(Ordering::Relaxed) + LOG_OFFSET + used;
     // SAFETY: within the mapping; only this process writes to the log.
     unsafe { std::ptr::copy_nonoverlapping(line.as_ptr(), to as *mut u8, line.len()) };
     // Last: the record is whole when it counts.
@@ -102,7 +104,7 @@ pub fn set_state(state: u32) {
 
 /// A new execution.
 pub fn begin(execution: u64) {
-    let results = results();
+    let mut results = results();
     results.execution = execution;
     results.found.clear();
     results.races.clear();

@@ -536,13 +536,21 @@ pub fn go_back() {
     }
 }
 
-/// The life of a thread but the first, on its own stack.
-pub fn run() -> ! {
+/// The running thread begins: with which function, and what that is given. Not a part of [`run`], whose frame is below
+/// the program's: an exploration recognises a thread by its stack, and nothing may lie there that changes.
+#[inline(never)]
+fn start() -> (Start, usize) {
     let fiber = me();
-    let (start, argument) = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
+    let start = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
     drop(fiber);
     control::started();
     global::set_inside(false);
+    start
+}
+
+/// The life of a thread but the first, on its own stack.
+pub fn run() -> ! {
+    let (start, argument) = start();
     // SAFETY: what the program asked for.
     let result = unsafe { context::call(start as usize, argument, 0, 0) };
     end(result)

@@ -10,7 +10,7 @@ use crate::drive::ending;
 use crate::explore::{self, opaque, progress, shared, stall};
 use crate::hooks::{self, rust_std};
 use crate::memory::view;
-use crate::platform::global::{self, Global, mode};
+use crate::platform::global::{self, Entered, Global, mode};
 use crate::platform::modules;
 use crate::results;
 use crate::threads::{clock, fibers, waiter_pool};
@@ -138,8 +138,10 @@ struct Control {
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
 
-fn control() -> &'static mut Control {
-    CONTROL.get().as_mut().expect("internal error: no engine")
+#[inline(always)]
+#[track_caller]
+fn control() -> Entered<'static, Control> {
+    CONTROL.enter().map(|control| control.as_mut().expect("internal error: no engine"))
 }
 
 /// Makes an engine for what is asked.
@@ -161,7 +163,7 @@ pub fn initialise(request: &Request) {
         rust_std::prepare();
     }
     waiter_pool::prepare();
-    *CONTROL.get() = Some(Control {
+    *CONTROL.enter() = Some(Control {
         model: request.model,
         engine,
         chooser: Chooser::Planned(Planned::Follow(Follow::new([]))),
@@ -209,7 +211,7 @@ impl Control {
 
 /// How the execution at hand, under sc, could have left it.
 pub fn leavings() -> Vec<Leaving> {
-    match CONTROL.get().as_ref().map(|control| &control.engine) {
+    match CONTROL.enter().as_ref().map(|control| &control.engine) {
         Some(Engine::Sc(execution)) => {
             execution.monitor().0.as_ref().map_or_else(Vec::new, |window| window.found().to_vec())
         }
@@ -225,7 +227,7 @@ pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
 /// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
 /// campaign is a search, which goes on.
 pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps: u64) {
-    let control = control();
+    let mut control = control();
     control.drawn = match &strategy {
         Some(StrategySpec::Random { seed, sampling }) => Some((*seed, *sampling)),
         _ => None,
@@ -242,11 +244,12 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
     control.busy = 0;
     control.changes = 0;
     control.quiet = (0, 0);
+    each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
+    drop(control);
     stall::reset();
     hooks::access::calm();
     progress::reset();
     view::reset();
-    each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
     tick();
 }
 
@@ -265,11 +268,12 @@ pub fn next_leaf() -> bool {
 
 /// A new execution that is explored.
 pub fn begin_exploring() {
-    let control = control();
+    let mut control = control();
     control.atomics.clear();
     control.written.clear();
     control.intruded.clear();
     control.recent.clear();
+    drop(control);
     hooks::access::calm();
     progress::reset();
     view::reset();
@@ -280,7 +284,7 @@ pub fn begin_exploring() {
 #[inline]
 fn tick() {
     if explore::is_on() {
-        return shadow::tick(Some(explore::clock(fibers::current())));
+        return shadow::tick(Some(&*explore::clock(fibers::current())));
     }
     match &control().engine {
         Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
@@ -377,14 +381,15 @@ fn submit(op: Op, label: u32) -> Reply {
 
 /// An execution in which nothing changes any more need not run to the limit of its steps.
 fn watch_for_changes() {
-    let control = control();
+    let mut control = control();
     control.quiet.0 += 1;
     if control.quiet.0 > stall::QUIET {
         let changes = each!(&control.engine, e => e.change_count());
-        if changes == control.quiet.1 && !atomically::is_on() && !is_enumerating() {
+        let (_, before) = std::mem::replace(&mut control.quiet, (0, changes));
+        drop(control);
+        if changes == before && !atomically::is_on() && !is_enumerating() {
             stall::begin();
         }
-        control.quiet = (0, changes);
     }
 }
 
@@ -398,7 +403,8 @@ fn fence_at(label: u32, before: bool) {
 
 /// Their orders.
 fn fences_at(label: u32, before: bool) -> Vec<FenceOrder> {
-    let here = control().fences.iter().filter(|(at, first, _)| *at == label && *first == before && label != 0);
+    let control = control();
+    let here = control.fences.iter().filter(|(at, first, _)| *at == label && *first == before && label != 0);
     here.map(|(_, _, order)| *order).collect()
 }
 
@@ -434,21 +440,11 @@ fn proceed() -> Reply {
 }
 
 fn next() -> Next {
-    let control = control();
     loop {
-        let initial = &mut initial_value;
-        let next = each!(&mut control.engine, e => match &mut control.chooser {
-            _ if stall::is_on() => e.advance(stall::strategy(), initial),
-            // What most executions have is compiled as one with the engine.
-            Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
-            Chooser::Planned(other) => e.advance(other, initial),
-            Chooser::Atomic(atomic) => e.advance(atomic, initial),
-            Chooser::Tree(tree) => e.advance(tree, initial),
-        });
-        match next {
+        match advance() {
             Next::TimePasses => let_time_come(clock::Reason::Alone),
             Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
-                each!(&mut control.engine, e => e.extend(stall::STEPS));
+                each!(&mut control().engine, e => e.extend(stall::STEPS));
                 continue;
             }
             Next::End(Outcome::Redundant) if stall::is_on() => {
@@ -463,6 +459,20 @@ fn next() -> Next {
             next => return next,
         }
     }
+}
+
+/// The engine goes on until somebody has to do something.
+fn advance() -> Next {
+    let Control { engine, chooser, .. } = &mut *control();
+    let initial = &mut initial_value;
+    each!(engine, e => match chooser {
+        _ if stall::is_on() => e.advance(&mut *stall::strategy(), initial),
+        // What most executions have is compiled as one with the engine.
+        Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
+        Chooser::Planned(other) => e.advance(other, initial),
+        Chooser::Atomic(atomic) => e.advance(atomic, initial),
+        Chooser::Tree(tree) => e.advance(tree, initial),
+    })
 }
 
 /// Where every choice is tried: the threads that go around loops forever, if no others are left.

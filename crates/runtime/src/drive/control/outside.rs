@@ -36,9 +36,9 @@ pub fn notice(at: Location) {
     if explore::is_on() {
         return;
     }
-    let control = control();
     let me = fibers::current();
     let found = memory(at);
+    let control = &mut *control();
     match &mut control.engine {
         Engine::C11(execution) => {
             if let Some((size, known)) = control.atomics.get_mut(&at.address)
@@ -74,9 +74,12 @@ pub fn notice_all() {
     if explore::is_on() || control().atomics.len() > MOST_NOTICED {
         return;
     }
-    let places = control().atomics.iter().map(|(at, (size, known))| (Location::new(*at, *size), *known));
-    // Hardly ever is there one, and this is done at every operation that is not an access.
-    let changed: Vec<Location> = places.filter(|(at, known)| memory(*at) != *known).map(|(at, _)| at).collect();
+    let changed: Vec<Location> = {
+        let control = control();
+        let places = control.atomics.iter().map(|(at, (size, known))| (Location::new(*at, *size), *known));
+        // Hardly ever is there one, and this is done at every operation that is not an access.
+        places.filter(|(at, known)| memory(*at) != *known).map(|(at, _)| at).collect()
+    };
     changed.into_iter().filter(|at| !view::is_dead(*at)).for_each(notice);
     tick();
 }
@@ -97,7 +100,7 @@ pub fn notice_range(address: usize, length: usize) {
 
 /// c11: this memory is given back.
 pub fn give_back(address: usize, length: usize) {
-    let control = control();
+    let control = &mut *control();
     let Engine::C11(execution) = &mut control.engine else { return };
     let range = address as u64..(address + length) as u64;
     while let Some((at, (size, _))) = control.atomics.range(range.clone()).next().map(|(at, known)| (*at, *known)) {
@@ -110,7 +113,7 @@ pub fn give_back(address: usize, length: usize) {
 /// c11: an atomic operation is about to be made there. If the memory was given back before, what it holds now is the
 /// beginning of a new object, to everybody.
 pub(super) fn take_up(at: Location) {
-    let control = control();
+    let control = &mut *control();
     if control.given_back.is_empty() {
         return;
     }
@@ -138,7 +141,7 @@ pub fn is_opaque() -> bool {
 /// in ways that are not seen, as the standard library does when the last thread of a scope wakes the one that waits:
 /// what it had written before now is not hidden from the load.
 pub(super) fn bring_up_to_date(at: Location, order: LoadOrder) {
-    let control = control();
+    let control = &mut *control();
     let Engine::C11(execution) = &mut control.engine else { return };
     if control.intruded.contains(&at) {
         execution.look(fibers::current(), at, order, modules::label(global::caller()));
@@ -148,7 +151,7 @@ pub(super) fn bring_up_to_date(at: Location, order: LoadOrder) {
 /// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back
 /// behind it.
 pub fn newest(at: Location) -> Value {
-    let control = control();
+    let control = &mut *control();
     if let Engine::C11(execution) = &mut control.engine
         && control.atomics.get(&at.address).is_some_and(|(size, known)| *size == at.size && *known == memory(at))
     {
@@ -159,7 +162,7 @@ pub fn newest(at: Location) -> Value {
 
 /// The word of a futex: code without instrumentation may change it from now on, and what that orders is to be known.
 pub fn watch(at: Location) {
-    let control = control();
+    let control = &mut *control();
     if explore::is_on() || !control.is_opaque || control.atomics.contains_key(&at.address) {
         return;
     }
@@ -172,7 +175,8 @@ pub fn watch(at: Location) {
 /// The running thread has only read here: if it is not content with what it found, code without instrumentation may
 /// go on from there, and wait for something else. After a read-modify-write there is nothing to wait for.
 pub(super) fn remember(address: u64) {
-    let recent = &mut control().recent;
+    let mut control = control();
+    let recent = &mut control.recent;
     let me = fibers::current().index();
     if recent.len() <= me {
         recent.resize(me + 1, [0; 4]);
@@ -188,7 +192,8 @@ pub(super) fn remember(address: u64) {
 /// thread. Has that changed anything?
 #[cold]
 pub fn catch_up() -> bool {
-    let control = control();
+    let mut guard = control();
+    let control = &mut *guard;
     if explore::is_on() || !control.is_opaque {
         return false;
     }
@@ -205,6 +210,7 @@ pub fn catch_up() -> bool {
         execution.look(me, *at, LoadOrder::Acquire, label);
     }
     let after = known(execution.clock(me));
+    drop(guard);
     tick();
     after > before
 }
@@ -218,6 +224,17 @@ pub fn prepare(at: Location) {
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
 pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
+}
+
+/// c11, if that is the model and nothing is explored: the running thread has made this store, and it counts at once.
+fn overwrite_c11(at: Location, value: Value, pc: usize) -> bool {
+    match &mut control().engine {
+        Engine::C11(execution) if !explore::is_on() => {
+            execution.overwrite(fibers::current(), at, value, modules::label(pc));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first:
@@ -238,11 +255,8 @@ pub(super) fn tell_writes() {
             .collect();
         for at in touched {
             let value = memory(at);
-            match &mut control().engine {
-                Engine::C11(execution) if !explore::is_on() => {
-                    execution.overwrite(fibers::current(), at, value, modules::label(pc));
-                }
-                _ => drop(step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }))),
+            if !overwrite_c11(at, value, pc) {
+                step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
             }
             control().atomics.insert(at.address, (at.size, value));
         }

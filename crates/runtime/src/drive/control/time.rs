@@ -17,19 +17,22 @@ const MOST_SECONDS: u64 = 10;
 /// A thread that sleeps goes on when all others wait. Where they do not, because they spin until it has done
 /// something, its time comes too.
 pub(super) fn let_time_pass() {
-    let control = control();
-    control.busy += 1;
-    if control.busy < MOST_BUSY || !control.busy.is_multiple_of(MOST_BUSY) {
+    let busy = {
+        let mut control = control();
+        control.busy += 1;
+        control.busy
+    };
+    if busy < MOST_BUSY || !busy.is_multiple_of(MOST_BUSY) {
         return;
     }
     match clock::wait(awaits_time) {
-        Some(wait) if control.busy < MOST_BUSY * (wait / clock::SECOND).clamp(1, MOST_SECONDS) => {}
+        Some(wait) if busy < MOST_BUSY * (wait / clock::SECOND).clamp(1, MOST_SECONDS) => {}
         Some(_) => {
             let changes = change_count();
-            let idle = std::mem::replace(&mut control.changes, changes) == changes;
+            let idle = std::mem::replace(&mut control().changes, changes) == changes;
             let_time_come(if idle { clock::Reason::Idle } else { clock::Reason::Busy });
         }
-        None => control.busy = 0,
+        None => control().busy = 0,
     }
 }
 
