@@ -15,6 +15,10 @@ use std::{env, fs};
 /// the runtime without minutes of building it.
 const PREBUILT: &str = "FENCEPOST_PREBUILT_RUNTIME";
 
+/// With `1`, the runtime looks whether its state is entered twice; with `0` it does not. Otherwise it does in debug
+/// builds of the command, and so in tests.
+const CHECKED: &str = "FENCEPOST_CHECKED";
+
 fn main() {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
     for name in ["runtime", "runtime-core", "mailbox", "explore", "safety", "predict", "engine", "memory", "trace"] {
@@ -27,6 +31,7 @@ fn main() {
     let profile = env::var("PROFILE").expect("cargo sets it");
     let target = out.ancestors().nth(4).unwrap_or(&out).join("embedded-runtime").join(&profile);
     println!("cargo::rerun-if-env-changed={PREBUILT}");
+    println!("cargo::rerun-if-env-changed={CHECKED}");
     let library = env::var_os(PREBUILT)
         .map_or_else(|| build(&crates.join("runtime").join("Cargo.toml"), &target, &profile), PathBuf::from);
     pack(&fs::read(&library).unwrap_or_else(|error| panic!("cannot read {}: {error}", library.display())), &out);
@@ -57,6 +62,9 @@ fn build(manifest: &Path, target: &Path, profile: &str) -> PathBuf {
     if profile == "release" {
         // An execution crosses five crates at every operation: calls between them are a sixth of its time.
         command.args(["--config", "profile.release.lto=\"fat\"", "--config", "profile.release.codegen-units=1"]);
+    }
+    if env::var(CHECKED).map_or(profile == "debug", |wanted| wanted == "1") {
+        command.args(["--features", "checked"]);
     }
     // What the outer cargo set for its own compilers (clippy's driver among them) is not meant for this one.
     for variable in ["RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "CLIPPY_ARGS"] {

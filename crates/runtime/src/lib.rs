@@ -32,7 +32,10 @@
 //!    `std::thread`.
 //! 2. *No libc function that sets `errno`*, but those in `platform::real`: system calls are made in `platform::sys`.
 //! 3. *No allocation from the program's heap*: see `platform::arena`.
-//! 4. *No borrow of the runtime's state across a switch* or a call into the program.
+//! 4. *Nothing stays entered* across a switch or a call into the program, and nothing is entered twice: state is in
+//!    `platform::global`, and builds with the feature `checked` end where this is not so. What temporary guards enter is
+//!    left at the end of the statement, or of the `match`, `for`, `if let` or `while let` that they stand in the head of.
+//! 5. *A signal enters nothing.* When an execution takes too long it ends when the runtime is left (`drive::ending`).
 
 // Nothing here is for others to use: the documentation is for those who read the source.
 #![allow(rustdoc::private_intra_doc_links)]

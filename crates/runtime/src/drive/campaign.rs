@@ -278,6 +278,7 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     let hunting = request.hunt.is_some();
     control::record(hunting || request.keep_traces || request.digests.contains(&execution));
     control::begin(&request.campaign, strategy(execution, request), request.max_steps);
+    ending::be_on_time();
     clock::reset();
     shadow::reset();
     hooks::begin();
@@ -310,6 +311,7 @@ pub fn restart_exploring(first: bool) {
         hooks::end();
         snapshot::restore();
     }
+    ending::be_on_time();
     control::begin_exploring();
     clock::reset();
     shadow::reset();

@@ -4,11 +4,12 @@ use crate::drive::{campaign, control};
 use crate::explore;
 use crate::hooks;
 use crate::platform::global::{self, Global};
-use crate::platform::sys;
+use crate::platform::{modules, sys};
 use crate::results;
 use crate::threads::fibers;
 use fencepost_mailbox::{End, state};
 use fencepost_trace::{Op, ThreadId};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +67,7 @@ pub fn finish(verdict: Verdict) -> ! {
         control::perform(Op::Quit);
     }
     results::ending(&verdict);
+    be_on_time();
     *VERDICT.enter() = Some(verdict);
     fibers::go_home()
 }
@@ -163,6 +165,64 @@ pub fn catch_signals() {
     }
 }
 
+/// The execution takes too long, which was heard while the runtime was at work: it ends when the runtime is left.
+static OVERDUE: AtomicBool = AtomicBool::new(false);
+/// The timer that asks again whether it has been left; -1 if there is none.
+static AGAIN: AtomicI32 = AtomicI32::new(-1);
+/// How often, in nanoseconds, and how its signals are told from the host's.
+const INTERVAL: u64 = 1_000_000;
+const MARK: usize = 0x0dd;
+
+/// Has the execution to end as soon as the runtime is left?
+#[inline(always)]
+pub fn is_overdue() -> bool {
+    OVERDUE.load(Ordering::Relaxed)
+}
+
+/// The runtime is left, and the execution has taken too long.
+#[cold]
+pub fn end_overdue() -> ! {
+    finish(Verdict::Timeout)
+}
+
+/// An execution begins, or has ended: it does not take too long.
+pub fn be_on_time() {
+    OVERDUE.store(false, Ordering::Relaxed);
+    match AGAIN.swap(-1, Ordering::Relaxed) {
+        -1 => {}
+        timer => sys::delete_timer(timer),
+    }
+}
+
+/// The clock of the host says that an execution takes too long, or our own asks again. Nothing is entered here: who
+/// knows what was being done. `in_runtime` says whether it was the runtime that did something.
+fn late(again: bool, in_runtime: bool) {
+    if !global::running() {
+        if !again {
+            campaign::pass_on(LATE);
+        }
+        return;
+    }
+    if explore::is_on() && !fibers::is_visiting() {
+        // No thread of the program runs.
+        if !again {
+            explore::hurry();
+        }
+        return;
+    }
+    let is_it = if again { is_overdue() } else { explore::is_late() };
+    if !is_it {
+        return;
+    }
+    if !in_runtime {
+        finish(Verdict::Timeout)
+    }
+    OVERDUE.store(true, Ordering::Relaxed);
+    if AGAIN.load(Ordering::Relaxed) == -1 {
+        AGAIN.store(sys::signal_every(LATE, INTERVAL, MARK).unwrap_or(-1), Ordering::Relaxed);
+    }
+}
+
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands it over, and nobody else looks at it.
     if signal == libc::SIGILL && hooks::instructions::perform(unsafe { &mut *context.cast() }) {
@@ -174,22 +234,19 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
         let register = |name: i32| context.uc_mcontext.gregs[name as usize] as usize;
         ((*info).si_addr() as usize, register(libc::REG_RIP), register(libc::REG_RSP))
     };
+    if signal == LATE {
+        // SAFETY: a timer's signal carries a value.
+        let again = unsafe { (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr as usize == MARK };
+        return late(again, global::inside() || modules::is_own(pc));
+    }
     if !global::running() {
-        if signal == LATE {
-            return campaign::pass_on(signal);
-        }
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
     }
     if explore::is_on() && !fibers::is_visiting() {
         // No thread of the program runs.
-        match signal {
-            LATE => return explore::hurry(),
-            _ => give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) in the exploration itself")),
-        }
+        give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) in the exploration itself"));
     }
     match signal {
-        LATE if !explore::is_late() => {}
-        LATE => finish(Verdict::Timeout),
         libc::SIGABRT => finish(Verdict::Abort("SIGABRT".to_owned())),
         _ => {
             // In a hook that looked at memory for the program, the program's call is the place.

@@ -60,7 +60,8 @@ impl fencepost_engine::Threads for Program {
         fibers::visit(thread);
         global::set_inside(true);
         unseen::look(thread);
-        let Some(verdict) = ending::try_take() else {
+        let overdue = || ending::is_overdue().then_some(Verdict::Timeout);
+        let Some(verdict) = ending::try_take().or_else(overdue) else {
             let asked = fibers::get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
         };

@@ -40,12 +40,12 @@ pub(super) fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
             drop(state);
             SHARES.store(true, Relaxed);
             explorer.halve(false);
-            sys::signal_every(ending::LATE, timeout);
+            sys::signal_every(ending::LATE, timeout, 0);
         }
         child if child > 0 => {
             if !SHARES.swap(true, Relaxed) {
                 // The host sees that somebody goes on, no longer who does.
-                sys::signal_every(ending::LATE, timeout);
+                sys::signal_every(ending::LATE, timeout, 0);
             }
             state().children.push(child as i32);
             exploring().forked.store(1, Relaxed);

@@ -167,6 +167,9 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let result = act();
     global::leave_all();
     global::set_inside(false);
+    if crate::drive::ending::is_overdue() {
+        crate::drive::ending::end_overdue();
+    }
     if crate::threads::fibers::me().signals != 0 {
         attributes::take_signals();
     }

@@ -6,6 +6,7 @@
 use crate::platform::global::Global;
 use crate::platform::sys;
 use fencepost_mailbox::Frame;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Module {
     start: usize,
@@ -20,6 +21,8 @@ struct Module {
 static MODULES: Global<Vec<Module>> = Global::new(Vec::new());
 /// The module that was asked for last.
 static LAST: Global<(usize, usize, u32)> = Global::new((0, 0, 0));
+/// Where the runtime itself begins and ends.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// A line of `/proc/self/maps`.
 pub struct Mapping {
@@ -69,6 +72,10 @@ pub fn refresh() {
             let label = modules.last().map_or(1, |m| m.label + (m.end - m.start) as u32);
             let first = if readable && is_fixed(start) { start } else { 0 };
             modules.push(Module { start, end, label, first, path });
+        }
+        if (start..end).contains(&(refresh as *const () as usize)) {
+            OWN[0].store(start, Ordering::Relaxed);
+            OWN[1].store(end, Ordering::Relaxed);
         }
     }
 }
@@ -144,10 +151,9 @@ fn look_up(pc: usize) -> u32 {
     }
 }
 
-/// Is this an address of the runtime itself?
+/// Is this an address of the runtime itself? Asked from signals, too: nothing is entered.
 pub fn is_own(pc: usize) -> bool {
-    let here = is_own as *const () as usize;
-    MODULES.enter().iter().find(|m| m.start <= here && here < m.end).is_some_and(|m| m.start <= pc && pc < m.end)
+    (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&pc)
 }
 
 /// Where a label points.

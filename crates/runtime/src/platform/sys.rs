@@ -280,8 +280,9 @@ pub fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sends this process a signal again and again, at this interval in nanoseconds.
-pub fn signal_every(signal: i32, nanoseconds: u64) {
+/// Sends this process a signal again and again, at this interval in nanoseconds, with a value by which a handler knows
+/// it. Gives the timer, if there is one.
+pub fn signal_every(signal: i32, nanoseconds: u64, value: usize) -> Option<i32> {
     let part = libc::timespec {
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
@@ -292,11 +293,19 @@ pub fn signal_every(signal: i32, nanoseconds: u64) {
     unsafe {
         let mut event: libc::sigevent = std::mem::zeroed();
         (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, signal);
+        event.sigev_value.sival_ptr = value as *mut libc::c_void;
         let (event, timer_at) = (&raw const event as usize, &raw mut timer as usize);
-        if call(libc::SYS_timer_create, [libc::CLOCK_MONOTONIC as usize, event, timer_at, 0, 0, 0]) == 0 {
-            call(libc::SYS_timer_settime, [timer as usize, 0, &raw const times as usize, 0, 0, 0]);
+        if call(libc::SYS_timer_create, [libc::CLOCK_MONOTONIC as usize, event, timer_at, 0, 0, 0]) != 0 {
+            return None;
         }
+        call(libc::SYS_timer_settime, [timer as usize, 0, &raw const times as usize, 0, 0, 0]);
     }
+    Some(timer)
+}
+
+/// There is no such timer any more.
+pub fn delete_timer(timer: i32) {
+    plain(libc::SYS_timer_delete, [timer as usize, 0, 0, 0, 0, 0]);
 }
 
 /// Lets others run.
