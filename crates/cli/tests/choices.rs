@@ -330,6 +330,24 @@ fn an_exploration_goes_on_after_an_execution_without_end() {
     fails(&run, "assertion");
 }
 
+/// An execution may take too long in the runtime's own code as well as in the program's: it is cut off, and those that
+/// come after it find everything as it was. About half of the executions see the store, and fail; that all of twelve do
+/// or none does has a chance of 1 in 2,000.
+#[test]
+fn an_execution_that_takes_too_long_ends_wherever_it_is() {
+    for forever in ["atomic_fetch_add(&n, 1);", "free(malloc(64));", "plain++;"] {
+        let main = format!("if (!atomic_load(&x)) for (;;) {{ {forever} }}\nassert(0);");
+        let program =
+            beside("static atomic_int x, n; static volatile int plain;", "atomic_store(&x, 1);", &main, "(void)n;");
+        let limits = ["--max-steps", "1000000000", "--timeout", "300ms", "--executions", "12", "--keep-going"];
+        let run = run("test", "late.c", &program, &limits);
+        fails(&run, "assertion");
+        let (failing, all) = (&run.json()["failing_executions"], &run.json()["executions"]);
+        assert_eq!(all.as_u64(), Some(12), "{forever}: {}", run.stderr);
+        assert!((1..12).contains(&failing.as_u64().expect("a number")), "{forever}: {failing}");
+    }
+}
+
 /// A program that always hangs: a few executions are cut off, and it is said where its threads were.
 #[test]
 fn an_exploration_of_what_never_ends_ends() {

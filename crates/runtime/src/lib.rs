@@ -5,23 +5,26 @@
 //! the program again and again from the beginning of `main`, inside one process. Without a mailbox in the environment
 //! it stays out of the way: the program then runs as it would without it.
 //!
-//! The rooms, from the bottom up:
+//! The rooms, from the bottom up; each knows those below it (`crates/runtime-core/tests/rooms.rs` says where that is not
+//! so yet):
 //!
 //! - [`platform`]: what must not depend on anything of the program's: system calls (`sys`), the runtime's own memory
-//!   (`arena`) and state (`global`), the functions that it hides (`real`), switching stacks (`context`), where the files
-//!   of the program are mapped (`modules`, `symbols`, `patches`);
+//!   (`arena`), where all lies (`layout`), state (`global`), the functions that it hides (`real`), switching stacks
+//!   (`context`), where the files of the program are mapped (`modules`, `symbols`, `patches`), the end if all else fails
+//!   (`failure`);
 //! - [`threads`]: threads of the program (`fibers`), on stacks and thread-local storage that parked kernel threads
 //!   donate (`donors`); where in the program each is (`calls`); their time (`clock`);
-//! - [`memory`]: the program's `malloc` (`heap`), what memory holds under the hardware models (`view`), and how it is put
-//!   back (`snapshot`);
-//! - [`detect`]: the race detector (`shadow`), a slower one that misses nothing (`exact`), what surrounds a finding
-//!   (`details`), which functions are instrumented (`instrumented`);
-//! - [`drive`]: the engine (`control`), one execution after the other (`campaign`, `restart`, `ending`), every choice
+//! - [`memory`]: the program's `malloc` (`heap`), and how memory is put back (`snapshot`);
+//! - [`detect`]: the race detector (`shadow`), a slower one that misses nothing (`exact`), whom they tell (`listener`),
+//!   what surrounds a finding (`details`), which functions are instrumented (`instrumented`);
+//! - [`results`]: the mailbox, through which the host is told, and what the program prints;
+//! - [`drive`]: the engine (`control`), what memory holds under the hardware models (`view`), one execution after the
+//!   other (`campaign`, `restart`, `ending`), what was found and how that is told (`findings`, `conclusion`), every choice
 //!   (`enumerate`), predicted violations of sequential consistency, tried out (`hunt`), the operations that the program
-//!   marks and all their outcomes (`spec`, `atomically`), where it stops for a debugger (`debugger`);
+//!   marks and all their outcomes (`spec`, `atomically`), which executions would never end (`stall`, `progress`), where it
+//!   stops for a debugger (`debugger`);
 //! - [`explore`]: every execution graph of the program; which plain accesses are events of it (`shared`), what it cannot
-//!   know (`unseen`, `opaque`), which executions would never end (`stall`, `progress`);
-//! - [`results`]: what the host is told;
+//!   know (`unseen`, `opaque`);
 //! - [`hooks`]: everything that the program calls, and what Rust's precompiled standard library does by itself
 //!   (`rust_std`).
 //!

@@ -5,8 +5,7 @@
 
 use crate::detect::shadow::Earlier;
 use crate::platform::global::{self, Global};
-use crate::platform::modules;
-use crate::results::stack;
+use crate::platform::modules::{self, stack};
 use crate::threads::calls::{self, Call};
 use crate::threads::fibers;
 use fencepost_mailbox::{AccessSite, Activation, Created, Details, Memory, Place, Request, Stack};

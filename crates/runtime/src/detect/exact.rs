@@ -9,9 +9,9 @@
 //! of its thread.
 
 use crate::detect::details;
+use crate::detect::listener::listener;
 use crate::detect::shadow::{self, ALLOCATION, Earlier, FREE, Kind, READ};
 use crate::platform::global::{self, Global};
-use crate::results;
 use crate::threads::fibers;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry)
         let (one, other) = (old.by.kind, new.by.kind);
         let conflict = (one.write || other.write) && !(one.atomic && other.atomic);
         if conflict && !new.knows(old.by, clocks) && !old.knows(new.by, clocks) {
-            results::race(address, old.by, new.by.kind, new.by.pc);
+            (listener().race)(address, old.by, new.by.kind, new.by.pc);
         }
     }
     if line.len() < MOST {

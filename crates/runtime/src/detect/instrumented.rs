@@ -7,6 +7,7 @@
 
 use crate::platform::global::Global;
 use crate::platform::{modules, symbols};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A function: where it begins and ends, and whether it is instrumented, once that was asked.
 struct Function {
@@ -20,8 +21,13 @@ static FUNCTIONS: Global<Vec<Function>> = Global::new(Vec::new());
 /// The function that was asked for last: where it begins and ends, and the answer.
 static LAST: Global<(usize, usize, bool)> = Global::new((0, 0, true));
 
-/// Reads the executable's table of functions. Without one, everything counts as instrumented.
-pub fn prepare() {
+/// Where `__tsan_func_entry` is.
+static ENTRY: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads the executable's table of functions. Without one, everything counts as instrumented. Instrumented functions
+/// call `entry`.
+pub fn prepare(entry: usize) {
+    ENTRY.store(entry, Ordering::Relaxed);
     let mut functions = FUNCTIONS.enter();
     functions.clear();
     symbols::each(|symbol| {
@@ -93,7 +99,7 @@ fn is_stub_of_entry(at: usize) -> bool {
 
 /// Does this word of the executable hold the address of `__tsan_func_entry`?
 fn leads_to_entry(word: usize) -> bool {
-    let entry = crate::hooks::access::__tsan_func_entry as *const () as usize;
+    let entry = ENTRY.load(Ordering::Relaxed);
     // SAFETY: within the executable, aligned, and mapped for reading.
     word.is_multiple_of(8) && modules::is_executable(word, 8) && unsafe { *(word as *const usize) } == entry
 }

@@ -3,4 +3,5 @@
 pub mod details;
 pub mod exact;
 pub mod instrumented;
+pub mod listener;
 pub mod shadow;

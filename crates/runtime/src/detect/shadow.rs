@@ -21,12 +21,11 @@
 //! write it.
 
 use crate::detect::exact;
-use crate::drive::{control, ending};
-use crate::explore;
+use crate::detect::listener::listener;
 use crate::memory::heap;
 use crate::platform::global::{self, Global};
-use crate::platform::sys;
-use crate::results;
+use crate::platform::layout::SHADOW;
+use crate::platform::{failure, sys};
 use crate::threads::fibers;
 use fencepost_runtime_core::slot::{
     self, ATOMIC, BYTES, BYTES_SHIFT, EXECUTION_SHIFT, EXECUTIONS, FREED, PLACE_BITS, SEAT_SHIFT, SEATS, Slot, TIME,
@@ -37,8 +36,8 @@ use fencepost_trace::{ThreadId, VectorClock};
 use std::collections::BTreeMap;
 
 /// Where the slots are.
-pub const BASE: usize = 0x2000_0000_0000;
-pub const LENGTH: usize = 1 << 43;
+const BASE: usize = SHADOW.start;
+const LENGTH: usize = SHADOW.length;
 
 /// Addresses are told apart by their low 40 bits: the program, the heap and the libraries differ there.
 const SPACE: usize = (1 << 40) - 1;
@@ -132,7 +131,7 @@ pub fn tick(clock: Option<&VectorClock>) {
 
 #[cold]
 fn out_of_time() {
-    ending::give_up("a thread makes more operations in one execution than the race detector can number")
+    failure::give_up("a thread makes more operations in one execution than the race detector can number")
 }
 
 /// The running thread has ended, and makes no access any more.
@@ -160,7 +159,7 @@ fn find_seat(thread: ThreadId) -> (u32, u32) {
             // The one that has taken the fewest steps, so that none runs out of time before its turn.
             let free = seats.left.iter().enumerate().min_by_key(|(_, (_, time))| *time).map(|(i, _)| i);
             let Some(free) = free else {
-                ending::give_up("the program has more threads at the same time than the race detector can tell apart");
+                failure::give_up("the program has more threads at the same time than the race detector can tell apart");
             };
             let (seat, base) = seats.left.swap_remove(free);
             seats.later[index] = (seat, base);
@@ -273,7 +272,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
             if exact::comes_before_free(address, kind) {
                 continue;
             }
-            global::quietly(|| results::wild_access(address, earlier(line, i), kind, pc));
+            global::quietly(|| (listener().wild_access)(address, earlier(line, i), kind, pc));
             continue;
         }
         let own = seat_of(old) == seat_of(new) && time_of(old) > STATE.enter().base;
@@ -282,13 +281,13 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         // Locks are no data, under any model.
         let taken = || {
             kind.what.begins_or_ends().or(other.what.begins_or_ends()).is_none()
-                && explore::takes(address, ((old | new) >> BYTES_SHIFT) as u8)
+                && (listener().takes)(address, ((old | new) >> BYTES_SHIFT) as u8)
         };
         if !ordered && conflict && !exact::is_on() && !taken() {
-            if global::quietly(control::catch_up) {
+            if global::quietly(listener().catch_up) {
                 return check(address, size, kind, pc);
             }
-            global::quietly(|| results::race(address, earlier(line, i), kind, pc));
+            global::quietly(|| (listener().race)(address, earlier(line, i), kind, pc));
         }
         // What comes after it and covers it can stand for it, and for all others of that kind.
         let covers = old & BYTES & !new == 0 && (kind.write || !other.write) && (!kind.atomic || other.atomic);
@@ -305,7 +304,7 @@ pub fn check(address: usize, size: usize, kind: Kind, pc: usize) -> bool {
         let allocation = (0..SLOTS).find(|i| line.places[*i] >> PLACE_BITS == What::Allocation.number());
         let any = (time_of(new) as usize).wrapping_add(seat_of(new) as usize) % SLOTS;
         let victim = allocation.unwrap_or(any);
-        explore::lost(address, (line.slots[victim] >> BYTES_SHIFT) as u8);
+        (listener().lost)(address, (line.slots[victim] >> BYTES_SHIFT) as u8);
         victim
     });
     line.slots[place] = new | touched;

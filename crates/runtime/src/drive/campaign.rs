@@ -6,7 +6,7 @@
 
 use crate::detect::{details, exact, shadow};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{atomically, control, debugger, enumerate, hunt, restart, spec};
+use crate::drive::{atomically, conclusion, control, debugger, enumerate, findings, hunt, restart, spec};
 use crate::explore;
 use crate::hooks;
 use crate::memory::snapshot;
@@ -191,10 +191,10 @@ fn prepare(request: &Request) {
     hooks::instructions::prepare(request);
     // Children are cheaper the less there is to copy: what they need, the first of them tells. One is there in any
     // case, because libc and libstdc++ do otherwise as long as there are no threads.
-    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS });
+    fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS }, hooks::threads::live);
 }
 
-/// The main thread of an execution begins. Not a part of [`run_main`]: see `fibers::run`.
+/// The main thread of an execution begins. Not a part of [`run_main`]: see `hooks::threads`.
 #[inline(never)]
 fn start() -> Campaign {
     let campaign = campaign();
@@ -252,7 +252,7 @@ extern "C" fn run() -> ! {
         if found && request.stop_at_first {
             break;
         }
-        if sampling && request.first == 0 && results::all_cut_off() {
+        if sampling && request.first == 0 && conclusion::all_cut_off() {
             results::set_state(state::HOPELESS);
             sys::exit(0)
         }
@@ -279,6 +279,7 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     control::record(hunting || request.keep_traces || request.digests.contains(&execution));
     control::begin(&request.campaign, strategy(execution, request), request.max_steps);
     ending::be_on_time();
+    findings::begin();
     clock::reset();
     shadow::reset();
     hooks::begin();
@@ -294,7 +295,7 @@ fn once(execution: u64, request: &Request) -> (Verdict, bool) {
     fibers::enter();
     let verdict = ending::take();
     global::set_running(mode::IDLE);
-    let found = results::end(&verdict, request);
+    let found = conclusion::end(&verdict, request);
     (verdict, found)
 }
 
@@ -312,13 +313,14 @@ pub fn restart_exploring(first: bool) {
         snapshot::restore();
     }
     ending::be_on_time();
+    findings::begin();
     control::begin_exploring();
     clock::reset();
     shadow::reset();
     hooks::begin();
     begin_main();
     details::begin();
-    exact::reset(explore::is_language());
+    exact::reset(global::explores_language());
     // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
     control::started();
     global::set_running(mode::EXPLORED);
@@ -351,9 +353,9 @@ fn in_child(execution: u64, request: &Request) -> bool {
             }
             // A child that needs more threads than there are has to make them: the next ones find them.
             let threads = results::header().map_or(0, |h| h.threads.load(Ordering::Relaxed));
-            fibers::all().stock((threads as usize).saturating_sub(1));
+            fibers::all().stock((threads as usize).saturating_sub(1), hooks::threads::live);
             if results::header().is_some_and(|h| h.done.load(Ordering::Relaxed) == before) {
-                return results::died(status, request);
+                return conclusion::died(status, request);
             }
             status != 0
         }

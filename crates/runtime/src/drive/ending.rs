@@ -1,13 +1,13 @@
 //! How executions end, and how the process does.
 
-use crate::drive::{campaign, control};
+use crate::drive::{campaign, conclusion, control};
 use crate::explore;
 use crate::hooks;
+pub use crate::platform::failure::{give_up, internal};
 use crate::platform::global::{self, Global};
 use crate::platform::{modules, sys};
-use crate::results;
 use crate::threads::fibers;
-use fencepost_mailbox::{End, state};
+use fencepost_mailbox::End;
 use fencepost_trace::{Op, ThreadId};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -66,7 +66,7 @@ pub fn finish(verdict: Verdict) -> ! {
     if fails && control::is_enumerating() && !fibers::all().is_alone() {
         control::perform(Op::Quit);
     }
-    results::ending(&verdict);
+    conclusion::ending(&verdict);
     be_on_time();
     *VERDICT.enter() = Some(verdict);
     fibers::go_home()
@@ -110,26 +110,10 @@ fn leave(verdict: Verdict) -> ! {
 /// a choice.
 pub fn end_process(verdict: Verdict) -> ! {
     global::set_inside(true);
-    if !explore::is_on() && !fibers::all().is_alone() {
+    if !global::explores() && !fibers::all().is_alone() {
         control::perform(Op::Quit);
     }
     finish(verdict)
-}
-
-/// The runtime cannot go on. The user must hear why.
-pub fn give_up(reason: &str) -> ! {
-    global::set_inside(true);
-    results::note(reason);
-    results::set_state(state::BROKEN);
-    sys::write(2, b"fencepost: ");
-    sys::write(2, reason.as_bytes());
-    sys::write(2, b"\n");
-    sys::exit(70)
-}
-
-/// The runtime itself is wrong.
-pub fn internal(what: &str) -> ! {
-    give_up(&format!("internal error: {what}"))
 }
 
 /// A stack for handlers: the program's may be the reason why they are needed.
@@ -203,7 +187,7 @@ fn late(again: bool, in_runtime: bool) {
         }
         return;
     }
-    if explore::is_on() && !fibers::is_visiting() {
+    if global::explores() && !fibers::is_visiting() {
         // No thread of the program runs.
         if !again {
             explore::hurry();
@@ -242,7 +226,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc
     if !global::running() {
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) outside of an execution"));
     }
-    if explore::is_on() && !fibers::is_visiting() {
+    if global::explores() && !fibers::is_visiting() {
         // No thread of the program runs.
         give_up(&format!("signal {signal} at {pc:#x} (address {address:#x}) in the exploration itself"));
     }

@@ -8,11 +8,9 @@
 //! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
 //! execution: after the first, the second, the fourth ..., and after the last.
 
-use crate::detect::shadow;
 use crate::explore;
-use crate::memory::heap;
 use crate::platform::global::{self, Global};
-use crate::platform::{arena, modules, sys};
+use crate::platform::{layout, modules, sys};
 use crate::results;
 use crate::threads::fibers;
 use fencepost_mailbox::{Irreversible, Record, Request, Restart, Stack, state};
@@ -47,7 +45,7 @@ pub fn begin(execution: u64) {
 
 /// The program is about to write to a file of this name. If others run it at the same time, theirs would do so, too.
 pub fn writes_to_file() {
-    if explore::is_on() {
+    if global::explores() {
         return explore::stay_alone();
     }
     if crate::drive::campaign::request().is_some_and(|request| request.crowded) {
@@ -62,8 +60,8 @@ pub fn irreversible(action: &str) {
     if restart == Restart::Fork {
         return;
     }
-    if explore::is_on() {
-        return explore::unsupported(format!("the program called {action}, which a restart in place does not undo"));
+    if global::explores() {
+        return results::unsupported(format!("the program called {action}, which a restart in place does not undo"));
     }
     if !is_told() {
         fibers::me().pc = global::caller();
@@ -116,7 +114,7 @@ pub fn audit() {
     if !is_told() {
         tell(&difference, None);
     }
-    if restart == Restart::Auto && !explore::is_on() {
+    if restart == Restart::Auto && !global::explores() {
         results::set_state(state::TAINTED);
         sys::exit(0)
     }
@@ -183,9 +181,7 @@ impl Picture {
 /// are one, because the kernel joins them when it can.
 fn mappings() -> Vec<(usize, usize, [u8; 4], String)> {
     let mut own = fibers::all().ranges();
-    own.push((arena::BASE, arena::BASE + arena::LENGTH));
-    own.push((shadow::BASE, shadow::BASE + shadow::LENGTH));
-    own.push((heap::BASE, heap::BASE + heap::LENGTH));
+    own.extend(layout::OWN.map(|range| (range.start, range.end())));
     own.sort_unstable();
     let mut list: Vec<(usize, usize, [u8; 4], String)> = Vec::new();
     for mapping in modules::mappings() {

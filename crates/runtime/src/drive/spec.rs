@@ -6,7 +6,7 @@
 //! campaign proper; any other outcome is a finding.
 
 use crate::drive::ending::Verdict;
-use crate::explore;
+use crate::drive::findings;
 use crate::platform::global::{Entered, Global};
 use crate::platform::{global, modules};
 use crate::results;
@@ -140,7 +140,7 @@ pub fn judge(verdict: &Verdict, request: &Request) {
     let stacks = state.operations.iter().map(stack).collect();
     let name = hash(&state.observed);
     drop(state);
-    results::found_there(FindingKind::SpecViolation, name, message, stacks);
+    findings::found_there(FindingKind::SpecViolation, name, message, stacks);
 }
 
 /// The outcome of an execution of atomic operations, which is allowed by definition.
@@ -177,7 +177,7 @@ fn nearest(outcome: &Observations, allowed: &[Observations]) -> Vec<String> {
 /// The operations in the order of their beginnings, with those that were under way then.
 fn in_order(operations: &[Operation]) -> String {
     let name = |o: &Operation| format!("{} in thread {}", o.name, o.thread.0);
-    if explore::is_on() {
+    if global::explores() {
         // An exploration runs threads in an order of its own.
         return operations.iter().map(name).collect::<Vec<String>>().join(", ") + ", in the order of the execution";
     }

@@ -23,38 +23,32 @@
 //! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are
 //! in memory that they share.
 
-mod local_state;
 pub mod opaque;
 mod passes;
 mod program;
-pub mod progress;
 mod safety;
 pub mod shared;
-pub mod stall;
 pub mod unseen;
 mod visitor;
 mod workers;
 
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{control, debugger};
+use crate::drive::{control, debugger, digest, progress};
 use crate::hooks;
 use crate::platform::global::{self, Entered, Global};
-use crate::platform::modules;
+pub use crate::results::{unsupported, unsupported_at, unsupported_here};
 use crate::threads::fibers;
-use fencepost_mailbox::{Message, Request};
+use fencepost_mailbox::Request;
 use fencepost_trace::{GraphStep, Op, Reply, ThreadId, Trace, VectorClock};
-pub use local_state::{digest, has_tried, may_fail};
 pub use passes::{hurry, is_late, run};
 pub use program::has_other_ends;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 pub use workers::stay_alone;
 
 /// An exploration under way.
 struct State {
     request: &'static Request,
-    /// Why it is not complete, if it is not.
-    incomplete: Option<Message>,
     /// How threads have ended the process in the execution at hand: each may be the one that does.
     verdicts: Vec<(ThreadId, Verdict)>,
     /// If each execution is judged: by whom.
@@ -77,10 +71,6 @@ struct State {
 }
 
 static STATE: Global<Option<State>> = Global::new(None);
-/// Is an exploration under way?
-static ON: AtomicBool = AtomicBool::new(false);
-/// Is it one of c11?
-static LANGUAGE: AtomicBool = AtomicBool::new(false);
 /// By thread: what happens before what it does now.
 static CLOCKS: Global<Vec<VectorClock>> = Global::new(Vec::new());
 /// How often the program was run since this process began, or all started over.
@@ -98,13 +88,13 @@ fn request() -> &'static Request {
 
 /// Does it explore c11, where plain accesses are no events but may race?
 pub fn is_language() -> bool {
-    LANGUAGE.load(Relaxed)
+    global::explores_language()
 }
 
 /// Is an exploration under way?
 #[inline(always)]
 pub fn is_on() -> bool {
-    ON.load(Relaxed)
+    global::explores()
 }
 
 /// What happens before what a thread does now.
@@ -216,25 +206,6 @@ pub fn lost(address: usize, bytes: u8) {
 pub fn freeing(on: bool) {
     if is_on() {
         state().freeing = on;
-    }
-}
-
-/// The exploration is not complete.
-pub fn unsupported(why: impl Into<Message>) {
-    let why = why.into();
-    state().incomplete.get_or_insert(why);
-}
-
-/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
-/// names the place.
-pub fn unsupported_here(why: &str) {
-    unsupported_at(why, global::caller());
-}
-
-/// The same for another place.
-pub fn unsupported_at(why: impl Into<Message>, pc: usize) {
-    if is_on() && state().incomplete.is_none() {
-        unsupported(why.into().at(modules::frame(pc)));
     }
 }
 

@@ -4,11 +4,11 @@ use super::program::{Program, take_verdict};
 use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
-use super::{CLOCKS, LANGUAGE, ON, RUNS, STATE, State, request, shared, state, unsupported};
+use super::{CLOCKS, RUNS, STATE, State, request, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{debugger, hunt};
+use crate::drive::{conclusion, debugger, hunt};
 use crate::hooks::rust_std;
-use crate::platform::sys;
+use crate::platform::{global, sys};
 use crate::results;
 use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, replay_steps};
@@ -35,7 +35,6 @@ pub fn run(request: &'static Request) {
     SEEN.store(0, Relaxed);
     *STATE.enter() = Some(State {
         request,
-        incomplete: None,
         verdicts: Vec::new(),
         safety: request.watch.first().map(|model| Safety::new(*model)),
         steps: Vec::new(),
@@ -47,8 +46,7 @@ pub fn run(request: &'static Request) {
         is_child: false,
         next_fork: RUNS_ALONE,
     });
-    ON.store(true, Relaxed);
-    LANGUAGE.store(request.model == Model::C11, Relaxed);
+    global::set_exploring(true, request.model == Model::C11);
     match &request.campaign {
         CampaignSpec::Repeat(StrategySpec::Graph { steps, shared: events }) => {
             shared::begin(events);
@@ -68,8 +66,7 @@ pub fn run(request: &'static Request) {
         }
         _ => ending::internal("a request that is no exploration"),
     }
-    ON.store(false, Relaxed);
-    LANGUAGE.store(false, Relaxed);
+    global::set_exploring(false, false);
     *STATE.enter() = None;
 }
 
@@ -121,7 +118,7 @@ fn pass(request: &Request, jobs: u32) -> bool {
     if shared::has_more() || exploring().again.load(Relaxed) != 0 {
         return false;
     }
-    let why = state().incomplete.take();
+    let why = results::take_incomplete();
     why.iter().for_each(|why| results::note(why.clone()));
     let exploring = exploring();
     let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
@@ -151,7 +148,7 @@ fn start_over() -> Report {
     hunt::start_over();
     safety::begin();
     let mut state = state();
-    state.incomplete = None;
+    drop(results::take_incomplete());
     state.next_fork = RUNS.load(Relaxed) + RUNS_ALONE;
     Report
 }
@@ -211,7 +208,7 @@ pub(super) static SHARES: AtomicBool = AtomicBool::new(false);
 pub fn is_late() -> bool {
     let runs = RUNS.load(Relaxed);
     let seen = SEEN.swap(runs, Relaxed);
-    !ON.load(Relaxed) || !SHARES.load(Relaxed) || runs == seen
+    !global::explores() || !SHARES.load(Relaxed) || runs == seen
 }
 
 /// The same, while the exploration itself is at work: it stops at the next opportunity.
@@ -237,11 +234,11 @@ fn replay(request: &Request, steps: &[GraphStep]) {
             if let Verdict::Deadlock(threads) | Verdict::Livelock(threads) = &verdict
                 && let Some(last) = threads.last()
                 && debugger::is_there()
-                && let Some(fingerprint) = results::fingerprint(&verdict, request)
+                && let Some(fingerprint) = conclusion::fingerprint(&verdict, request)
             {
                 debugger::announce_in(*last, fingerprint);
             }
-            results::end(&verdict, request);
+            conclusion::end(&verdict, request);
         }
         Err(error) => results::note(error.to_string()),
     }

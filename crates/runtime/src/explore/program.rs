@@ -1,11 +1,10 @@
 //! The program as an exploration sees it: threads that ask and are answered.
 
-use super::local_state::digest;
 use super::visitor::Report;
 use super::workers::exploring;
 use super::{CLOCKS, RUNS, STATE, clock, request, shared, state, unseen};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{campaign, control};
+use crate::drive::{campaign, control, digest};
 use crate::platform::{global, modules};
 use crate::results;
 use crate::threads::fibers;

@@ -5,6 +5,7 @@ use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, state};
 use crate::drive::ending::{self, Verdict};
+use crate::drive::{conclusion, findings};
 use crate::platform::modules;
 use crate::results;
 use fencepost_explore::graph::{
@@ -46,7 +47,7 @@ pub(super) fn look(graph: &Graph) {
         let stacks = vec![stack(graph, *first), stack(graph, *second)];
         let address = graph.location(graph.node(*first).place).address;
         let message = Message::about("two accesses of the same memory without order between them", address as usize);
-        results::found_between(FindingKind::DataRace, message, stacks);
+        findings::found_between(FindingKind::DataRace, message, stacks);
     }
 }
 
@@ -102,9 +103,9 @@ impl Follow {
         state.steps = steps;
         state.open = false;
         drop(state);
-        results::found_between(FindingKind::ScViolation, Message::about(text, address), stacks);
+        findings::found_between(FindingKind::ScViolation, Message::about(text, address), stacks);
         results::number(exploring().numbers.load(Relaxed).saturating_sub(1));
-        locked(|| results::end(verdict, request()));
+        locked(|| conclusion::end(verdict, request()));
         if request().stop_at_first {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);

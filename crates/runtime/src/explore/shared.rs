@@ -18,11 +18,10 @@
 //! next event. Before a program has created its first thread nothing is an event: what memory holds then is its
 //! initial value.
 
-use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
+use crate::drive::{control, view};
 use crate::explore::{self, opaque, unseen};
 use crate::hooks;
-use crate::memory::view;
 use crate::platform::global::{self, Entered, Global};
 use crate::threads::fibers;
 use fencepost_runtime_core::masks::{self, eights, wide};

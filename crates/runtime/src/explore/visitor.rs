@@ -5,7 +5,7 @@ use super::program::{Program, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, safety, shared, state, unsupported};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::hunt;
+use crate::drive::{conclusion, findings, hunt};
 use crate::results;
 use crate::threads::fibers;
 use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
@@ -29,7 +29,7 @@ impl Report {
         } else {
             state().cut_off = 0;
         }
-        let notable = results::any_found() || *verdict != Verdict::Exit(0);
+        let notable = findings::any_found() || *verdict != Verdict::Exit(0);
         let steps = if notable { steps() } else { Vec::new() };
         let mut state = state();
         state.steps = steps;
@@ -38,7 +38,7 @@ impl Report {
         drop(state);
         let number = exploring().numbers.fetch_add(1, Relaxed);
         results::number(number);
-        let end = || results::end(verdict, request);
+        let end = || conclusion::end(verdict, request);
         let found = if notable || request.keep_outputs { locked(end) } else { end() };
         if found && (request.stop_at_first || self.has_enough()) {
             exploring().cut.store(1, Relaxed);

@@ -83,8 +83,7 @@ pub(super) fn join_children() {
 pub(super) fn leave() -> ! {
     join_children();
     exploring().workers.fetch_sub(1, Relaxed);
-    let why = state().incomplete.take();
-    if let Some(why) = why {
+    if let Some(why) = results::take_incomplete() {
         exploring().cut.store(1, Relaxed);
         locked(|| results::note(&why));
     }

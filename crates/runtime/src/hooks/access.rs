@@ -2,9 +2,8 @@
 
 use crate::detect::shadow::{self, Kind, READ, WRITE};
 use crate::detect::{details, exact, instrumented};
-use crate::drive::control;
-use crate::explore::{self, progress, shared, stall, unseen};
-use crate::memory::view;
+use crate::drive::{control, progress, stall, view};
+use crate::explore::{self, shared, unseen};
 use crate::platform::global::{self, mode};
 use crate::threads::calls;
 use fencepost_trace::Op;

@@ -3,9 +3,7 @@
 use super::{access, at_work, hook};
 use crate::detect::shadow::{self, Kind, READ, WRITE, What};
 use crate::detect::{details, exact};
-use crate::drive::control;
-use crate::explore;
-use crate::memory::view;
+use crate::drive::{control, has_tried, may_fail, view};
 use crate::platform::global::{self, mode};
 use crate::threads::waiter_pool;
 use fencepost_trace::{
@@ -136,11 +134,11 @@ pub fn compare_exchange(
     }
     let (success, failure) = (rmw_order(orders.0), load_order(orders.1));
     let tries = weak;
-    let weak = weak && explore::may_fail();
+    let weak = weak && may_fail();
     let access = Access::CompareExchange { at, expected, desired, success, failure, weak, guard: Guard::Any };
     let reply = perform(access, at, |reply| reply.success.then_some(desired));
     if tries {
-        explore::has_tried(!reply.success && reply.value == expected);
+        has_tried(!reply.success && reply.value == expected);
     }
     (reply.success, reply.value)
 }

@@ -100,7 +100,7 @@ hook! { fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
     }
     text::write(time as usize, size_of::<timespec>());
     // SAFETY: the program's variable for the result.
-    unsafe { *time = time::as_timespec(clock::read(libc::CLOCK_REALTIME)) };
+    unsafe { *time = time::as_timespec(time::read(libc::CLOCK_REALTIME)) };
     base
 } }
 

@@ -7,14 +7,14 @@
 //! Cancellation comes where the thread waits or asks; if it may come at any time, it comes at the thread's next
 //! operation.
 
-use super::{at_work, hook, text};
+use super::{at_work, hook, text, threads};
 use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
 use crate::explore;
 use crate::explore::shared::{self, Habit};
 use crate::platform::global::{self, active};
 use crate::platform::real::real;
-use crate::threads::fibers;
+use crate::threads::fibers::{self, Unwinding};
 use fencepost_trace::{
     Access, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, StoreOrder, ThreadId, Update, Value,
 };
@@ -117,16 +117,7 @@ pub fn leave(result: usize) -> ! {
 
 fn finish() -> ! {
     let result = fibers::me().leaving.unwrap_or(0);
-    fibers::end(result)
-}
-
-/// What the unwinder is given.
-#[repr(C, align(16))]
-#[derive(Default, Clone, Copy)]
-pub struct Unwinding {
-    class: u64,
-    cleanup: Option<extern "C-unwind" fn()>,
-    private: [usize; 2],
+    threads::end(result)
 }
 
 type Stop = extern "C-unwind" fn(c_int, c_int, u64, *mut Unwinding, *mut c_void, *mut c_void) -> c_int;

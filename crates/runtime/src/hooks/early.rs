@@ -6,7 +6,7 @@
 //! thread of its own that nobody controls; that is said.
 
 use super::at_work;
-use super::threads::{is_detached, spawn};
+use super::threads::{is_detached, live, spawn};
 use crate::drive::campaign;
 use crate::explore;
 use crate::platform::context;
@@ -57,7 +57,7 @@ pub fn hold(
     }
     context::initialise();
     // The first threads of an execution are these, in this order: so it is known whose storage they will have.
-    let name = fibers::all().name_of_donor(held.len())?;
+    let name = fibers::all().name_of_donor(held.len(), live)?;
     let (detached, pc) = (is_detached(attributes), global::caller());
     held.push(Held { name, start, argument: argument as usize, detached, pc, released: None });
     // SAFETY: the program's variable for the result.

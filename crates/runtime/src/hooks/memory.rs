@@ -4,12 +4,10 @@ use super::semaphore::fail;
 use super::{access, at_work, hook, text};
 use crate::detect::shadow::{READ, WRITE};
 use crate::detect::{details, exact, instrumented, shadow};
-use crate::drive::control;
+use crate::drive::{control, findings, view};
 use crate::explore::{self, opaque, shared};
-use crate::memory::heap::{self, Freed};
-use crate::memory::view;
+use crate::memory::heap::{self, Freed, Taken};
 use crate::platform::global::{self, active, mode};
-use crate::results;
 use fencepost_trace::FindingKind;
 use libc::{EINVAL, ENOMEM, c_int};
 
@@ -20,7 +18,10 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
         zeroed && !inside && size < heap::BIG && matches!(global::kind(), mode::HARDWARE | mode::EXPLORED);
     let block = global::quietly(|| {
         // The heap fills the block: that is not a store of the program's.
-        let block = heap::allocate(size, align, zeroed && !stores_zeros);
+        let Taken { block, again } = heap::allocate(size, align, zeroed && !stores_zeros);
+        if again {
+            shadow::forget(block, size);
+        }
         if !inside && block != 0 {
             shadow::fence(block, size);
             exact::forget(block, size);
@@ -112,7 +113,7 @@ pub fn release(block: usize) {
 
 fn misuse(kind: FindingKind, message: String, address: usize) {
     crate::threads::fibers::me().pc = global::caller();
-    results::found(kind, message, address);
+    findings::found(kind, message, address);
 }
 
 hook! { fn free(block: usize) {

@@ -9,9 +9,8 @@
 
 use crate::detect::exact;
 use crate::detect::shadow::{self, Kind, Object, What};
-use crate::memory::view;
+use crate::drive::{findings, view};
 use crate::platform::global::{self, Global, mode};
-use crate::results;
 use crate::threads::fibers;
 use fencepost_trace::ThreadId;
 
@@ -47,7 +46,7 @@ fn access(at: usize, write: bool, what: What) {
         mode::EXPLORED => {
             exact::object(at, kind, pc);
             if let Some(earlier) = shadow::freed(at, 1) {
-                results::wild_access(at, earlier, kind, pc);
+                findings::wild_access(at, earlier, kind, pc);
             }
         }
         _ => {
@@ -62,7 +61,7 @@ fn access(at: usize, write: bool, what: What) {
 pub fn is_gone(object: Object, at: usize, action: &'static str) {
     let last = DESTROYED.enter().iter().rev().find(|(place, ..)| *place == at).copied();
     let other = last.map(|(_, thread, pc)| (thread.0, "destroy", pc));
-    if results::is_first(at) {
+    if findings::is_first(at) {
         wrong(object, at, action, "that was destroyed", other);
     }
 }
@@ -70,7 +69,7 @@ pub fn is_gone(object: Object, at: usize, action: &'static str) {
 /// The running thread does this to an object in a state in which it must not.
 #[cold]
 pub fn wrong(object: Object, at: usize, action: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {
-    results::misuse(format!("{action} of a {} {state}", object.name()), action, at, other);
+    findings::misuse(format!("{action} of a {} {state}", object.name()), action, at, other);
 }
 
 /// The running thread does this to an object that `holder` holds.

@@ -3,8 +3,7 @@
 use super::{at_work, hook, threads};
 use crate::drive::campaign::{self, Main};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::restart;
-use crate::memory::view;
+use crate::drive::{restart, view};
 use crate::platform::global::{self, Lock, active, mode};
 use crate::platform::real::real;
 use crate::platform::sys;

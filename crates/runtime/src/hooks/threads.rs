@@ -6,6 +6,7 @@ use crate::detect::shadow::WRITE;
 use crate::drive::{control, ending};
 use crate::explore;
 use crate::explore::shared::{self, Habit};
+use crate::platform::context;
 use crate::platform::global::{self, Entered, Lock, active, mode};
 use crate::platform::real::real;
 use crate::results;
@@ -67,12 +68,52 @@ pub fn spawn(start: Start, argument: *mut c_void) -> Entered<'static, Fiber> {
     }
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
-    match fibers::create(number, start, argument) {
+    match create_at_a_place(number, start, argument) {
         Some(fiber) => fiber,
         None => ending::give_up(
             "there are more threads at the same time than the system, or the room for their stacks, allows",
         ),
     }
+}
+
+fn create_at_a_place(thread: ThreadId, start: Start, argument: *mut c_void) -> Option<Entered<'static, Fiber>> {
+    let (place, left) = fibers::all().place_for(thread, live)?;
+    if let Some((from, to)) = left {
+        if explore::is_on() {
+            explore::unsupported("there are more threads in one execution than an exploration has stacks for");
+        }
+        control::reuse(from, to - from);
+    }
+    fibers::all().try_map(|all| all.create(thread, place, start, argument))
+}
+
+/// The running thread begins: with which function, and what that is given. Not a part of [`live`], whose frame is below
+/// the program's: an exploration recognises a thread by its stack, and nothing may lie there that changes.
+#[inline(never)]
+fn begin() -> (Start, usize) {
+    let fiber = fibers::me();
+    let start = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
+    drop(fiber);
+    control::started();
+    global::set_inside(false);
+    start
+}
+
+/// The life of a thread but the first, on its own stack.
+pub fn live() -> ! {
+    let (start, argument) = begin();
+    // SAFETY: what the program asked for.
+    let result = unsafe { context::call(start as usize, argument, 0, 0) };
+    end(result)
+}
+
+/// Ends the running thread with this result.
+pub fn end(result: usize) -> ! {
+    run_destructors();
+    global::set_inside(true);
+    fibers::me().result = result;
+    control::exit_thread();
+    ending::internal("a thread that has ended is running again")
 }
 
 /// Is nobody to join the thread?

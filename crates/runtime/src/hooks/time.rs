@@ -11,6 +11,14 @@ use fencepost_trace::Op;
 use fencepost_trace::op::Sync;
 use libc::{c_int, c_uint, time_t, timespec, timeval};
 
+/// The reading of a clock of this name, in nanoseconds.
+pub fn read(name: c_int) -> u64 {
+    if let Some(deadline) = clock::look() {
+        at_work(|| control::await_time(deadline));
+    }
+    clock::shows(name)
+}
+
 /// The running thread sleeps until that time.
 pub fn sleep_until(deadline: u64) {
     // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
@@ -105,7 +113,7 @@ hook! { fn clock_gettime(name: c_int, time: *mut timespec) -> c_int {
     }
     text::write(time as usize, size_of::<timespec>());
     // SAFETY: the program's variable for the result.
-    unsafe { *time = as_timespec(clock::read(name)) };
+    unsafe { *time = as_timespec(read(name)) };
     0
 } }
 
@@ -113,7 +121,7 @@ hook! { fn gettimeofday(time: *mut timeval, zone: usize) -> c_int {
     if !active() {
         return real!(gettimeofday(time, zone): fn(*mut timeval, usize) -> c_int);
     }
-    let now = clock::read(libc::CLOCK_REALTIME);
+    let now = read(libc::CLOCK_REALTIME);
     if !time.is_null() {
         text::write(time as usize, size_of::<timeval>());
         // SAFETY: the program's variable for the result.
@@ -126,7 +134,7 @@ hook! { fn time(result: *mut time_t) -> time_t {
     if !active() {
         return real!(time(result): fn(*mut time_t) -> time_t);
     }
-    let now = (clock::read(libc::CLOCK_REALTIME) / SECOND) as time_t;
+    let now = (read(libc::CLOCK_REALTIME) / SECOND) as time_t;
     if !result.is_null() {
         text::write(result as usize, size_of::<time_t>());
         // SAFETY: the program's variable for the result.

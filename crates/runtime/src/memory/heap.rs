@@ -10,27 +10,19 @@
 //!
 //! Blocks of a megabyte and more have a region of their own, whose pages go back to the system.
 
-use crate::detect::shadow;
 use crate::platform::global::{self, Global, Lock};
+use crate::platform::layout::{ARENAS, FURTHER_ARENA, FURTHER_ARENAS, FURTHER_HEAP, HEAP as RANGE};
 use crate::platform::sys;
-use crate::threads::{donors, fibers};
+use crate::threads::fibers;
 use fencepost_runtime_core::size_class::{CLASSES, class_of};
 
-/// Where it lies. Its low 40 bits must not be those of anything else: see [`shadow`].
-pub const BASE: usize = 0x6010_0000_0000;
-pub const LENGTH: usize = 1 << 38;
-
 const ARENA: usize = 1 << 29;
-const ARENAS: usize = 256;
 /// What libc allocates for itself when it makes a thread: it stays when the program's memory is put back.
 const SYSTEM: usize = ARENAS - 1;
-const BIG_BASE: usize = BASE + ARENA * ARENAS;
+const BIG_BASE: usize = RANGE.start + ARENA * ARENAS;
 
 /// Threads after those have smaller arenas, which lie elsewhere. An arena that is full goes on among the large blocks.
-pub const FURTHER_BASE: usize = 0x6058_0000_0000;
-pub const FURTHER_LENGTH: usize = FURTHER_ARENA * FURTHER;
-const FURTHER_ARENA: usize = 1 << 24;
-const FURTHER: usize = donors::MOST + 1 - SYSTEM;
+const FURTHER: usize = FURTHER_ARENAS;
 pub const BIG: usize = 1 << 20;
 
 const HEADER: usize = 16;
@@ -95,8 +87,10 @@ const EMPTY: Arena = Arena { next: 0, free: [0; CLASSES], oldest: 0, newest: 0, 
 /// Where an arena begins and ends.
 fn bounds(index: usize) -> (usize, usize) {
     match index.checked_sub(ARENAS) {
-        None => (BASE + index * ARENA, BASE + (index + 1) * ARENA),
-        Some(further) => (FURTHER_BASE + further * FURTHER_ARENA, FURTHER_BASE + (further + 1) * FURTHER_ARENA),
+        None => (RANGE.start + index * ARENA, RANGE.start + (index + 1) * ARENA),
+        Some(further) => {
+            (FURTHER_HEAP.start + further * FURTHER_ARENA, FURTHER_HEAP.start + (further + 1) * FURTHER_ARENA)
+        }
     }
 }
 
@@ -114,17 +108,11 @@ struct Heap {
     big: usize,
     /// Big blocks that were given back, as address and length.
     big_free: [(usize, usize); 64],
-    system: bool,
 }
 
 /// Programs that are not under control have threads of their own, which allocate.
-static HEAP: Lock<Heap> = Lock::new(Heap {
-    reserved: false,
-    arenas: [EMPTY; ARENAS + FURTHER],
-    big: 0,
-    big_free: [(0, 0); 64],
-    system: false,
-});
+static HEAP: Lock<Heap> =
+    Lock::new(Heap { reserved: false, arenas: [EMPTY; ARENAS + FURTHER], big: 0, big_free: [(0, 0); 64] });
 /// What [`keep`] has kept.
 static KEPT: Global<Vec<(usize, Arena)>> = Global::new(Vec::new());
 static KEPT_BIG: Global<usize> = Global::new(0);
@@ -133,24 +121,19 @@ static KEPT_BIG: Global<usize> = Global::new(0);
 fn with<T>(act: impl FnOnce(&mut Heap) -> T) -> T {
     let mut heap = HEAP.lock();
     if !heap.reserved {
-        heap.reserved = sys::reserve(BASE, LENGTH).is_some() && sys::reserve(FURTHER_BASE, FURTHER_LENGTH).is_some();
+        heap.reserved = [RANGE, FURTHER_HEAP].iter().all(|range| sys::reserve(range.start, range.length).is_some());
     }
     act(&mut heap)
-}
-
-/// From here on, allocations are libc's own, for a thread that it makes. Gives what was before.
-pub fn for_system(on: bool) -> bool {
-    std::mem::replace(&mut HEAP.lock().system, on)
 }
 
 /// Is this an address in this heap?
 #[inline]
 pub fn has(address: usize) -> bool {
-    (BASE..BASE + LENGTH).contains(&address) || (FURTHER_BASE..FURTHER_BASE + FURTHER_LENGTH).contains(&address)
+    RANGE.contains(address) || FURTHER_HEAP.contains(address)
 }
 
 fn is_big(block: usize) -> bool {
-    (BIG_BASE..BASE + LENGTH).contains(&block)
+    (BIG_BASE..RANGE.end()).contains(&block)
 }
 
 /// Is this the address of a block of this heap?
@@ -158,61 +141,70 @@ pub fn owns(block: usize) -> bool {
     has(block.wrapping_sub(HEADER)) && block.is_multiple_of(16)
 }
 
+/// A block, 0 if there is none, and whether somebody has had it before.
+#[derive(Clone, Copy, Default)]
+pub struct Taken {
+    pub block: usize,
+    pub again: bool,
+}
+
+impl Taken {
+    fn fresh(block: usize) -> Taken {
+        Taken { block, again: false }
+    }
+}
+
 impl Heap {
     fn arena(&self) -> usize {
-        match (self.system, global::running()) {
+        match (global::is_for_libc(), global::running()) {
             (true, _) => SYSTEM,
             (_, false) => 0,
             (_, true) => arena_of(fibers::place()),
         }
     }
 
-    fn take(&mut self, size: usize, align: usize) -> usize {
+    fn take(&mut self, size: usize, align: usize) -> Taken {
         if !self.reserved {
-            return 0;
+            return Taken::default();
         }
         if size >= BIG || align > PAGE {
             return self.take_big(size, align);
         }
         match self.take_small(size, align) {
-            0 => self.take_big(size, align),
-            block => block,
+            Taken { block: 0, .. } => self.take_big(size, align),
+            taken => taken,
         }
     }
 
-    fn take_small(&mut self, size: usize, align: usize) -> usize {
+    fn take_small(&mut self, size: usize, align: usize) -> Taken {
         let index = self.arena();
         let arena = &mut self.arenas[index];
         arena.changed = true;
         if align > 16 {
             let (_, length) = class_of(size);
-            return arena.bump(index, length, size, align, ONCE);
+            return Taken::fresh(arena.bump(index, length, size, align, ONCE));
         }
         let (class, length) = class_of(size);
         let block = arena.free[class];
         if block != 0 {
             arena.free[class] = Header::of(block).next;
             Header::of(block).set(size, class as u8, LIVE);
-            shadow::forget(block, size);
-            return block;
+            return Taken { block, again: true };
         }
-        arena.bump(index, length, size, 16, class as u8)
+        Taken::fresh(arena.bump(index, length, size, 16, class as u8))
     }
 
-    fn take_big(&mut self, size: usize, align: usize) -> usize {
+    fn take_big(&mut self, size: usize, align: usize) -> Taken {
         let length = (size + HEADER).next_multiple_of(PAGE);
         let slot = self.big_free.iter_mut().find(|(at, l)| *at != 0 && *l == length && align <= 16);
+        let again = slot.is_some();
         let at = match slot {
-            Some(slot) => {
-                let at = std::mem::take(&mut slot.0);
-                shadow::forget(at + HEADER, size);
-                at
-            }
+            Some(slot) => std::mem::take(&mut slot.0),
             None => {
                 let at = (BIG_BASE + self.big + HEADER).next_multiple_of(align.max(16)) - HEADER;
                 let end = (at + length).next_multiple_of(PAGE);
-                if end > BASE + LENGTH || size > LENGTH {
-                    return 0;
+                if end > RANGE.end() || size > RANGE.length {
+                    return Taken::default();
                 }
                 self.big = end - BIG_BASE;
                 at
@@ -220,7 +212,7 @@ impl Heap {
         };
         let block = at + HEADER;
         Header::of(block).set(size, ONCE, LIVE);
-        block
+        Taken { block, again }
     }
 
     fn give(&mut self, block: usize) {
@@ -282,9 +274,10 @@ impl Arena {
     }
 }
 
-/// A block of `size` bytes at a multiple of `align`; 0 if there is none. Filled with a pattern, or with zeros.
-pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
-    let block = with(|heap| heap.take(size, align));
+/// A block of `size` bytes at a multiple of `align`. Filled with a pattern, or with zeros.
+pub fn allocate(size: usize, align: usize, zeroed: bool) -> Taken {
+    let taken = with(|heap| heap.take(size, align));
+    let block = taken.block;
     if block != 0 {
         let byte = if zeroed { 0 } else { PATTERN };
         // The pages of a large block are fresh, but for the one that its header is on.
@@ -292,7 +285,7 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
         // SAFETY: the block was just taken and is this long.
         unsafe { std::ptr::write_bytes(block as *mut u8, byte, length) };
     }
-    block
+    taken
 }
 
 /// What [`free`] found.

@@ -1,5 +1,4 @@
-//! The program's memory: its heap, what it holds under the hardware models, and how it is put back.
+//! The program's memory: its heap, and how memory is put back.
 
 pub mod heap;
 pub mod snapshot;
-pub mod view;

@@ -4,9 +4,8 @@
 //! the beginning of its heap. After an execution, pages that differ are copied back. Left alone are stacks (a frame
 //! is written before it is read), the runtime's own memory, and what donors donate, which they renew themselves.
 
-use crate::detect::shadow;
 use crate::memory::heap;
-use crate::platform::{arena, global::Global, modules};
+use crate::platform::{global::Global, layout, modules};
 use crate::threads::fibers;
 
 const PAGE: usize = 4096;
@@ -28,10 +27,7 @@ pub fn take(arguments: usize, own: &[(usize, usize)]) {
     let library = library.map_or(String::new(), |m| m.name.clone());
     let mut excluded: Vec<(usize, usize)> = own.to_vec();
     excluded.extend(fibers::all().ranges());
-    excluded.push((arena::BASE, arena::BASE + arena::LENGTH));
-    excluded.push((shadow::BASE, shadow::BASE + shadow::LENGTH));
-    excluded.push((heap::BASE, heap::BASE + heap::LENGTH));
-    excluded.push((heap::FURTHER_BASE, heap::FURTHER_BASE + heap::FURTHER_LENGTH));
+    excluded.extend(layout::OWN.map(|range| (range.start, range.end())));
     // The library's zeroed data has no name, but follows what has.
     let mut library_end = 0;
     let mut regions = REGIONS.enter();

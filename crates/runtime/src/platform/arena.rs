@@ -5,13 +5,10 @@
 //! taken from the front of what is left or from those that were given back. Before the program is under control,
 //! several kernel threads may use it.
 
-use crate::platform::{global::Lock, sys};
+use crate::platform::global::Lock;
+use crate::platform::layout::ARENA;
+use crate::platform::sys;
 use std::alloc::{GlobalAlloc, Layout};
-
-/// Where it lies: far from anything that the kernel or the program choose.
-pub const BASE: usize = 0x1000_0000_0000;
-/// Address space, not memory: pages take room when they are touched.
-pub const LENGTH: usize = 1 << 38;
 
 const SMALLEST: u32 = 4;
 const CLASSES: usize = 38;
@@ -49,7 +46,7 @@ unsafe impl GlobalAlloc for Arena {
             return first as *mut u8;
         }
         if state.next == 0 {
-            match sys::reserve(BASE, LENGTH) {
+            match sys::reserve(ARENA.start, ARENA.length) {
                 Some(base) => state.next = base,
                 None => return std::ptr::null_mut(),
             }
@@ -58,7 +55,7 @@ unsafe impl GlobalAlloc for Arena {
         // Large blocks need no more than page alignment, and aligning them to their size would waste address space.
         let align = size.min(1 << 12).max(layout.align());
         let at = state.next.next_multiple_of(align);
-        if at + size > BASE + LENGTH {
+        if at + size > ARENA.end() {
             return std::ptr::null_mut();
         }
         state.next = at + size;

@@ -380,6 +380,41 @@ pub fn inside() -> bool {
     !active()
 }
 
+/// Is an exploration under way?
+static EXPLORES: AtomicBool = AtomicBool::new(false);
+/// Is it one of c11?
+static EXPLORES_LANGUAGE: AtomicBool = AtomicBool::new(false);
+
+/// Is an exploration under way?
+#[inline(always)]
+pub fn explores() -> bool {
+    EXPLORES.load(Ordering::Relaxed)
+}
+
+/// Is one under way of c11, where plain accesses are no events but may race?
+pub fn explores_language() -> bool {
+    EXPLORES_LANGUAGE.load(Ordering::Relaxed)
+}
+
+/// An exploration begins, of c11 or not, or ends.
+pub fn set_exploring(on: bool, language: bool) {
+    EXPLORES.store(on, Ordering::Relaxed);
+    EXPLORES_LANGUAGE.store(language, Ordering::Relaxed);
+}
+
+/// Does libc allocate for itself, to make a thread?
+static FOR_LIBC: AtomicBool = AtomicBool::new(false);
+
+/// From here on, allocations are libc's own, for a thread that it makes. Gives what was before.
+pub fn set_for_libc(on: bool) -> bool {
+    FOR_LIBC.swap(on, Ordering::Relaxed)
+}
+
+/// Does libc allocate for itself, to make a thread?
+pub fn is_for_libc() -> bool {
+    FOR_LIBC.load(Ordering::Relaxed)
+}
+
 /// Where the program called the hook that was entered last: the return address.
 pub static CALLER_PC: AtomicUsize = AtomicUsize::new(0);
 /// The stack pointer at that call. Everything below is dead to the program.

@@ -5,7 +5,7 @@
 
 use crate::platform::global::Global;
 use crate::platform::sys;
-use fencepost_mailbox::Frame;
+use fencepost_mailbox::{Frame, Stack};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Module {
@@ -177,4 +177,10 @@ pub fn frame(pc: usize) -> Frame {
         0 => Frame { module: String::new(), offset: pc as u64 },
         label => place(label),
     }
+}
+
+/// A stack of return addresses, for the host.
+pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
+    let frames = pcs.iter().filter(|pc| **pc != 0 && !is_own(**pc)).map(|pc| frame(*pc)).collect();
+    Stack { thread, access: access.into(), frames }
 }

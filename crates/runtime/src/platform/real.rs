@@ -38,7 +38,7 @@ impl Entry {
         if address == 0 {
             // SAFETY: the name ends with 0.
             let name = unsafe { CStr::from_ptr(self.name) };
-            crate::drive::ending::give_up(&format!("the C library has no function {}", name.to_string_lossy()));
+            crate::platform::failure::give_up(&format!("the C library has no function {}", name.to_string_lossy()));
         }
         address
     }

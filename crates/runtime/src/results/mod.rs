@@ -1,26 +1,19 @@
 //! What the host is told.
 
-mod end;
-mod findings;
 mod output;
 
-use crate::platform::global::{Entered, Global};
-use crate::platform::sys;
-pub use end::{all_cut_off, died, end, ending, fingerprint};
-use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request};
-use findings::{Found, hash};
-pub use findings::{any_found, found, found_between, found_there, is_first, misuse, race, stack, wild_access};
-pub use output::{FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, separate_output};
-use rustc_hash::FxHashSet;
+use crate::platform::global::{self, Entered, Global};
+use crate::platform::{failure, modules, sys};
+use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
+pub use output::{
+    FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, read_output, separate_output,
+};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Results {
     execution: u64,
-    found: Vec<Found>,
-    /// Pairs of program points whose race was seen in this execution.
-    races: FxHashSet<(usize, usize)>,
-    /// Locks and the like whose beginning or end another thread does not respect: once is enough.
-    objects: FxHashSet<usize>,
     /// Where stdout and stderr go.
     output: [i32; 2],
 }
@@ -37,12 +30,10 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
     sys::close(file);
     MAILBOX.store(mailbox, Ordering::Relaxed);
-    *RESULTS.enter() = Some(Results {
-        execution: 0,
-        found: Vec::new(),
-        races: FxHashSet::default(),
-        objects: FxHashSet::default(),
-        output: [-1, -1],
+    *RESULTS.enter() = Some(Results { execution: 0, output: [-1, -1] });
+    failure::listen(|reason| {
+        note(reason);
+        set_state(state::BROKEN);
     });
     let header = header().ok_or("no mailbox")?;
     if header.magic != MAGIC {
@@ -104,11 +95,7 @@ pub fn set_state(state: u32) {
 
 /// A new execution.
 pub fn begin(execution: u64) {
-    let mut results = results();
-    results.execution = execution;
-    results.found.clear();
-    results.races.clear();
-    results.objects.clear();
+    number(execution);
     if let Some(header) = header() {
         header.current.store(execution, Ordering::Relaxed);
         header.pulse.fetch_add(1, Ordering::Relaxed);
@@ -120,6 +107,46 @@ pub fn number(execution: u64) {
     results().execution = execution;
 }
 
+/// The number of the execution at hand.
+pub fn execution() -> u64 {
+    results().execution
+}
+
+/// A name for whatever is told once.
+pub fn hash(value: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    // The hasher's low bits are weak.
+    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+/// Why the exploration under way is not complete, if it is not.
+static INCOMPLETE: Global<Option<Message>> = Global::new(None);
+
+/// The exploration is not complete.
+pub fn unsupported(why: impl Into<Message>) {
+    let why = why.into();
+    INCOMPLETE.enter().get_or_insert(why);
+}
+
+/// If an exploration is under way it is not complete, because of what the running thread does where it is. The host
+/// names the place.
+pub fn unsupported_here(why: &str) {
+    unsupported_at(why, global::caller());
+}
+
+/// The same for another place.
+pub fn unsupported_at(why: impl Into<Message>, pc: usize) {
+    if global::explores() && INCOMPLETE.enter().is_none() {
+        unsupported(why.into().at(modules::frame(pc)));
+    }
+}
+
+/// Why the exploration was not complete, if it was not; forgotten here.
+pub fn take_incomplete() -> Option<Message> {
+    INCOMPLETE.enter().take()
+}
+
 /// All starts over: what was found until now, and the log, are forgotten.
 pub fn forget() {
     let Some(header) = header() else { return };
@@ -127,5 +154,4 @@ pub fn forget() {
         counter.store(0, Ordering::Relaxed);
     }
     header.table.clear();
-    results().found.clear();
 }

@@ -36,7 +36,8 @@ pub fn becomes_another() {
     }
 }
 
-pub(super) fn read_output(i: usize) -> String {
+/// What the program has printed to stdout (0) or stderr (1), as far as it has left its buffers.
+pub fn read_output(i: usize) -> Vec<u8> {
     // Of much output the end: that is where things went wrong.
     const MOST: usize = 64 << 10;
     let file = results().output[i];
@@ -50,10 +51,7 @@ pub(super) fn read_output(i: usize) -> String {
         let left_out = start + line;
         text.splice(..line, format!("[{left_out} bytes before this are left out]\n").into_bytes());
     }
-    if i == 0 {
-        text.extend(crate::hooks::process::unflushed());
-    }
-    String::from_utf8_lossy(&text).into_owned()
+    text
 }
 
 /// This process is a copy of another one and goes its own way from here: so does what it prints.

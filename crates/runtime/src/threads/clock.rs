@@ -6,12 +6,10 @@
 //! Only a long wait ([`SAFETY_NET`]) does not end like that, because it is there for what should not happen.
 //!
 //! Looking at a clock takes a few nanoseconds. A thread that looks again and again waits for a time to come, and
-//! would wait for long: so after many looks it waits like one that sleeps, a little longer each time ([`read`]).
+//! would wait for long: so after many looks it waits like one that sleeps, a little longer each time ([`look`]).
 //! Deadlines do not pass because somebody looks.
 
-use crate::drive::control;
-use crate::explore;
-use crate::platform::global::{Entered, Global};
+use crate::platform::global::{self, Entered, Global};
 use crate::threads::fibers;
 use fencepost_engine::Patience;
 use fencepost_trace::ThreadId;
@@ -75,7 +73,7 @@ pub enum Reason {
 /// The clock that the running thread looks at. Under exploration each has its own, so that what it shows does not
 /// depend on who ran before.
 fn clock() -> Entered<'static, Clock> {
-    if explore::is_on() { fibers::me().map(|me| &mut me.clock) } else { CLOCK.enter() }
+    if global::explores() { fibers::me().map(|me| &mut me.clock) } else { CLOCK.enter() }
 }
 
 /// It is this late at least, for the running thread.
@@ -94,38 +92,38 @@ pub fn now() -> u64 {
     clock().now
 }
 
-/// The reading of a clock of this name, in nanoseconds.
-pub fn read(name: i32) -> u64 {
-    if explore::is_on() {
+/// The running thread looks at a clock. If it looks and looks, then it waits for a time, whichever that is: until this
+/// one, with others to run meanwhile.
+pub fn look() -> Option<u64> {
+    if global::explores() {
         // Nobody knows here whether others can go on. So a loop that waits for a time ends by itself, soon.
         let mut clock = clock();
         clock.looks += 1;
         clock.now += 1_000 * clock.looks.min(1_000);
-        return epoch(name) + clock.now;
+        return None;
     }
-    let looks = {
-        let mut me = fibers::me();
-        me.clock.looks = if me.clock.looks >= MOST_LOOKS { 0 } else { me.clock.looks + 1 };
-        me.clock.looks
-    };
-    if looks == 0 {
-        await_time();
+    let mut me = fibers::me();
+    me.clock.looks = if me.clock.looks >= MOST_LOOKS { 0 } else { me.clock.looks + 1 };
+    let (tired, stride) = (me.clock.looks == 0, me.clock.stride);
+    drop(me);
+    if !tired {
+        return None;
     }
-    let mut clock = CLOCK.enter();
-    clock.now += LOOK;
-    epoch(name) + clock.now
+    let deadline = CLOCK.enter().now.saturating_add(stride);
+    if !fibers::all().is_alone() {
+        return Some(deadline);
+    }
+    fibers::me().clock.stride = (stride * 2).min(LONGEST_STRIDE);
+    put_forward(deadline);
+    None
 }
 
-/// The running thread looks and looks: whatever time it waits for, it waits for it.
-#[cold]
-fn await_time() {
-    let stride = fibers::me().clock.stride;
-    let deadline = CLOCK.enter().now.saturating_add(stride);
-    if fibers::all().is_alone() {
-        fibers::me().clock.stride = (stride * 2).min(LONGEST_STRIDE);
-        return put_forward(deadline);
+/// What a clock of this name shows to whoever has looked, in nanoseconds.
+pub fn shows(name: i32) -> u64 {
+    if !global::explores() {
+        CLOCK.enter().now += LOOK;
     }
-    crate::hooks::at_work(|| control::await_time(deadline));
+    epoch(name) + now()
 }
 
 fn epoch(name: i32) -> u64 {

@@ -10,24 +10,21 @@
 //! Donors are kept. What a fresh thread consists of lies between the stack pointer where it was parked and the end
 //! of its thread block: that is saved once and put back when the donor is used again.
 
-use crate::memory::heap;
+use crate::platform::layout::THREADS;
 use crate::platform::real::real;
 use crate::platform::{context, global, sys};
 use crate::threads::calls::Calls;
-use crate::threads::fibers;
 use libc::{c_void, pthread_attr_t, pthread_t};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Where threads have their memory. The low 40 bits must not be those of anything else: see [`shadow`](crate::detect::shadow).
-const THREADS: usize = 0x6070_0000_0000;
 /// The room of each thread: nothing for a long way, then its stack.
 const SLOT: usize = 128 << 20;
 /// A stack, the thread block above it, and the side stack.
 pub const STACK: usize = 64 << 20;
 
-/// So many threads can there be at the same time: addresses end there.
-pub const MOST: usize = 4000;
+/// What a thread does on its stack, once it is a thread of the program.
+pub type Life = fn() -> !;
 
 /// Where the list of calls of a thread begins: right behind its stack, so that the two share page tables, which
 /// forked children pay for.
@@ -60,13 +57,14 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static SIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// The first function of a donor thread.
-extern "C-unwind" fn donate(_: *mut c_void) -> *mut c_void {
+extern "C-unwind" fn donate(life: *mut c_void) -> *mut c_void {
     BASE.store(context::thread_base(), Ordering::Relaxed);
     let side = SIDE.load(Ordering::Relaxed);
     // SAFETY: the side stack is this thread's alone. `CONTEXT` keeps the fresh thread, for a fiber to continue.
     unsafe { context::switch(CONTEXT.as_ptr(), context::prepare(side + SIDE_STACK, park)) };
     // Here it is a fiber, on the program's kernel thread.
-    fibers::run()
+    // SAFETY: its creator has given it a function of this type.
+    unsafe { std::mem::transmute::<*mut c_void, Life>(life)() }
 }
 
 /// The rest of the kernel thread's life. Its thread-local storage is donated, so it must not be touched here.
@@ -80,8 +78,8 @@ extern "C" fn park() -> ! {
 }
 
 impl Donor {
-    /// Makes the thread that donates to this one of the program's.
-    pub fn new(thread: usize) -> Option<Donor> {
+    /// Makes the thread that donates to this one of the program's, which will live like this.
+    fn new(thread: usize, life: Life) -> Option<Donor> {
         let end = calls_of(thread);
         let stack = sys::reserve(end - STACK, STACK + Calls::LENGTH)?;
         let side_stack = end - SIDE_STACK;
@@ -90,14 +88,14 @@ impl Donor {
         let mut pthread: pthread_t = 0;
         // It never handles a signal: on which stack should it?
         let mask = sys::signal_mask(u64::MAX);
-        let was_system = heap::for_system(true);
+        let before = global::set_for_libc(true);
         // SAFETY: any bits are attributes once libc has initialised them.
         let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
         real!(pthread_attr_init(&mut attributes): fn(*mut pthread_attr_t) -> i32);
         real!(pthread_attr_setstack(&mut attributes, stack, side_stack - stack): fn(*mut pthread_attr_t, usize, usize) -> i32);
-        let error = real!(pthread_create(&mut pthread, &attributes, donate, std::ptr::null_mut()):
+        let error = real!(pthread_create(&mut pthread, &attributes, donate, life as *mut c_void):
             fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void, *mut c_void) -> i32);
-        heap::for_system(was_system);
+        global::set_for_libc(before);
         sys::signal_mask(mask);
         if error != 0 {
             sys::unmap(stack, STACK + Calls::LENGTH);
@@ -130,14 +128,14 @@ impl Donor {
 }
 
 /// Makes donors until there are `count`.
-pub fn stock(donors: &mut Vec<Donor>, count: usize) {
+pub fn stock(donors: &mut Vec<Donor>, count: usize, life: Life) {
     let inside = global::inside();
     global::set_inside(true);
     // libc allocates for them; it was the program that called.
     let (pc, sp) = (global::caller(), global::caller_sp());
     while donors.len() < count {
         // The first thread needs none.
-        match Donor::new(donors.len() + 1) {
+        match Donor::new(donors.len() + 1, life) {
             Some(donor) => donors.push(donor),
             None => break,
         }

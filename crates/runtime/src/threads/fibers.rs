@@ -3,16 +3,12 @@
 //! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`donors`](crate::threads::donors). One of
 //! them runs; the others stand in a call to [`switch_to`], or have not begun.
 
-use crate::drive::{control, ending};
-use crate::explore;
-use crate::hooks;
-use crate::hooks::cancel::Unwinding;
 use crate::platform::global::{Entered, Global};
+use crate::platform::layout::MOST_THREADS;
 use crate::platform::{context, global, sys};
 use crate::threads::calls::Calls;
 use crate::threads::clock::Clock;
-use crate::threads::donors;
-use crate::threads::donors::Donor;
+use crate::threads::donors::{self, Donor, Life};
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,6 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 /// A destructor of a thread-local object, with the object.
 pub type Destructor = (unsafe extern "C-unwind" fn(*mut c_void), *mut c_void);
+
+/// What the unwinder is given when a thread ends before its function returns.
+#[repr(C, align(16))]
+#[derive(Default, Clone, Copy)]
+pub struct Unwinding {
+    pub class: u64,
+    pub cleanup: Option<extern "C-unwind" fn()>,
+    pub private: [usize; 2],
+}
 
 /// A thread of the program.
 #[derive(Default)]
@@ -39,8 +44,8 @@ pub struct Fiber {
     /// What its last operation is answered with.
     pub reply: Reply,
     pub calls: Calls,
-    start: Option<Start>,
-    argument: usize,
+    pub start: Option<Start>,
+    pub argument: usize,
     /// What it returned.
     pub result: usize,
     /// Destructors of thread-local objects, in the order of construction.
@@ -186,8 +191,8 @@ impl Fibers {
     }
 
     /// Makes kernel threads ahead of time: how many threads programs usually have.
-    pub fn stock(&mut self, count: usize) {
-        donors::stock(&mut self.donors, count.min(PLACES));
+    pub fn stock(&mut self, count: usize, life: Life) {
+        donors::stock(&mut self.donors, count.min(PLACES), life);
     }
 
     /// The memory of stacks and thread blocks, which is not the program's data.
@@ -248,8 +253,8 @@ impl Fibers {
     }
 
     /// The name that the thread with this donor has, the first of which is 0.
-    pub fn name_of_donor(&mut self, index: usize) -> Option<pthread_t> {
-        donors::stock(&mut self.donors, index + 1);
+    pub fn name_of_donor(&mut self, index: usize, life: Life) -> Option<pthread_t> {
+        donors::stock(&mut self.donors, index + 1, life);
         self.donors.get(index).map(|donor| donor.pthread)
     }
 
@@ -329,8 +334,17 @@ impl Fibers {
         fiber
     }
 
-    /// Creates a thread at this place that will call `start`.
-    fn create(&mut self, thread: ThreadId, place: usize, start: Start, argument: *mut c_void) -> Option<&mut Fiber> {
+    /// Creates a thread at this place that will call `start`. `None` if the system gives no more threads.
+    ///
+    /// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have
+    /// to be created.
+    pub fn create(
+        &mut self,
+        thread: ThreadId,
+        place: usize,
+        start: Start,
+        argument: *mut c_void,
+    ) -> Option<&mut Fiber> {
         let index = thread.index();
         let donor = self.donors.get(place - 1)?;
         donor.renew();
@@ -357,10 +371,10 @@ impl Fibers {
 
     /// A place for a new thread. The first ones have the place of their number, which then depends on nothing else;
     /// later ones get a place that has become free, if there is one: then with the stack that was left there.
-    fn place_for(&mut self, thread: ThreadId) -> Option<(usize, Option<(usize, usize)>)> {
+    pub fn place_for(&mut self, thread: ThreadId, life: Life) -> Option<(usize, Option<(usize, usize)>)> {
         let index = thread.index();
         if index < PLACES {
-            donors::stock(&mut self.donors, index);
+            donors::stock(&mut self.donors, index, life);
             if index <= self.donors.len() {
                 self.take_place(index, thread);
                 return Some((index, None));
@@ -372,8 +386,8 @@ impl Fibers {
             return Some((place, Some(left)));
         }
         let place = self.places.len().max(PLACES);
-        donors::stock(&mut self.donors, place);
-        if place > self.donors.len() || place > donors::MOST {
+        donors::stock(&mut self.donors, place, life);
+        if place > self.donors.len() || place > MOST_THREADS {
             return None;
         }
         self.take_place(place, thread);
@@ -399,21 +413,6 @@ impl Fibers {
     }
 }
 
-/// Creates a thread that will call `start`. `None` if the system gives no more threads.
-///
-/// Threads are numbered in the order in which they are asked for, so that others, asked for earlier, may still have to
-/// be created.
-pub fn create(thread: ThreadId, start: Start, argument: *mut c_void) -> Option<Entered<'static, Fiber>> {
-    let (place, left) = all().place_for(thread)?;
-    if let Some((from, to)) = left {
-        if explore::is_on() {
-            explore::unsupported("there are more threads in one execution than an exploration has stacks for");
-        }
-        control::reuse(from, to - from);
-    }
-    all().try_map(|all| all.create(thread, place, start, argument))
-}
-
 /// So many threads have a stack, thread-local storage and a heap of their own. Of more than these, those that come
 /// later use what others have left.
 const PLACES: usize = 1000;
@@ -430,7 +429,7 @@ const SCRUBBED: usize = 8 << 10;
 /// A thread begins here. Under exploration it is recognised when it stands where it stood, and what its frames leave
 /// unused must not differ because of an earlier execution.
 fn scrub(context: usize) {
-    if explore::is_on() {
+    if global::explores() {
         // SAFETY: below the context of a thread that has not begun there is nothing, and stacks are longer than this.
         unsafe { std::ptr::write_bytes((context - SCRUBBED) as *mut u8, 0, SCRUBBED) };
     }
@@ -534,35 +533,6 @@ pub fn go_back() {
         context::set_thread_base(main);
         context::switch(save, home);
     }
-}
-
-/// The running thread begins: with which function, and what that is given. Not a part of [`run`], whose frame is below
-/// the program's: an exploration recognises a thread by its stack, and nothing may lie there that changes.
-#[inline(never)]
-fn start() -> (Start, usize) {
-    let fiber = me();
-    let start = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
-    drop(fiber);
-    control::started();
-    global::set_inside(false);
-    start
-}
-
-/// The life of a thread but the first, on its own stack.
-pub fn run() -> ! {
-    let (start, argument) = start();
-    // SAFETY: what the program asked for.
-    let result = unsafe { context::call(start as usize, argument, 0, 0) };
-    end(result)
-}
-
-/// Ends the running thread with this result.
-pub fn end(result: usize) -> ! {
-    hooks::threads::run_destructors();
-    global::set_inside(true);
-    me().result = result;
-    control::exit_thread();
-    ending::internal("a thread that has ended is running again")
 }
 
 /// Where a thread is, the innermost program point first.

@@ -4,12 +4,12 @@ mod outside;
 mod queries;
 mod time;
 
+use crate::detect::listener::{self, Listener};
 use crate::detect::{details, exact, instrumented, shadow};
 use crate::drive::atomically::{self, Atomic};
-use crate::drive::ending;
-use crate::explore::{self, opaque, progress, shared, stall};
+use crate::drive::{ending, findings, progress, stall, view};
+use crate::explore::{self, opaque, shared};
 use crate::hooks::{self, rust_std};
-use crate::memory::view;
 use crate::platform::global::{self, Entered, Global, mode};
 use crate::platform::modules;
 use crate::results;
@@ -159,10 +159,17 @@ pub fn initialise(request: &Request) {
     each!(&mut engine, e => e.set_recording(request.keep_traces));
     let is_opaque = modules::has_rust();
     if is_opaque {
-        instrumented::prepare();
+        instrumented::prepare(hooks::access::__tsan_func_entry as *const () as usize);
         rust_std::prepare();
     }
     waiter_pool::prepare();
+    listener::set(Listener {
+        race: findings::race,
+        wild_access: findings::wild_access,
+        catch_up,
+        takes: explore::takes,
+        lost: explore::lost,
+    });
     *CONTROL.enter() = Some(Control {
         model: request.model,
         engine,
@@ -283,7 +290,7 @@ pub fn begin_exploring() {
 /// Tells the race detector the time of the running thread.
 #[inline]
 fn tick() {
-    if explore::is_on() {
+    if global::explores() {
         return shadow::tick(Some(&*explore::clock(fibers::current())));
     }
     match &control().engine {
@@ -302,7 +309,7 @@ pub fn perform(op: Op) -> Reply {
 pub fn tell() {
     if global::kind() == mode::HARDWARE {
         view::settle();
-    } else if explore::is_on() {
+    } else if global::explores() {
         // At the end of a thread no hook has been entered that would have done it.
         hooks::volatile::settle();
         shared::settle();
@@ -317,7 +324,7 @@ pub fn tell() {
 pub fn step(op: Op) -> Reply {
     hooks::access::calm();
     details::asked(&op);
-    if explore::is_on() {
+    if global::explores() {
         let reply = ask(op);
         tick();
         return reply;
@@ -513,7 +520,7 @@ fn verdict(outcome: Outcome) -> Verdict {
 
 /// c11: an atomic operation of the running thread. `value` says what it leaves in memory, given the reply.
 pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<Value>) -> Reply {
-    if explore::is_on() {
+    if global::explores() {
         return shared::atomic(access, at, value);
     }
     tell_writes();
@@ -562,7 +569,7 @@ pub fn reuse(address: usize, length: usize) {
     exact::forget(address, length);
     if global::kind() == mode::HARDWARE {
         view::forget(address as u64..(address + length) as u64);
-    } else if !explore::is_on() {
+    } else if !global::explores() {
         give_back(address, length);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::queries::{initial_value, memory};
 use super::{Engine, control, each, step, tick};
-use crate::memory::view;
+use crate::drive::view;
+use crate::hooks;
 use crate::platform::{global, modules};
 use crate::threads::fibers;
-use crate::{explore, hooks};
 use fencepost_trace::{Access, LoadOrder, Location, Op, Size, StoreOrder, Value, VectorClock};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(super) fn notice_intrusions() {
 /// If memory does not hold what the engine believes the running thread to see there, somebody has written it in code
 /// without instrumentation: the running thread, since nobody else has run.
 pub fn notice(at: Location) {
-    if explore::is_on() {
+    if global::explores() {
         return;
     }
     let me = fibers::current();
@@ -71,7 +71,7 @@ pub fn overwrite(at: Location, value: Value) {
 /// c11: looks for atomics that code without instrumentation has changed, so that what they order is known before the
 /// next plain access.
 pub fn notice_all() {
-    if explore::is_on() || control().atomics.len() > MOST_NOTICED {
+    if global::explores() || control().atomics.len() > MOST_NOTICED {
         return;
     }
     let changed: Vec<Location> = {
@@ -163,7 +163,7 @@ pub fn newest(at: Location) -> Value {
 /// The word of a futex: code without instrumentation may change it from now on, and what that orders is to be known.
 pub fn watch(at: Location) {
     let control = &mut *control();
-    if explore::is_on() || !control.is_opaque || control.atomics.contains_key(&at.address) {
+    if global::explores() || !control.is_opaque || control.atomics.contains_key(&at.address) {
         return;
     }
     if let Engine::C11(execution) = &mut control.engine {
@@ -194,7 +194,7 @@ pub(super) fn remember(address: u64) {
 pub fn catch_up() -> bool {
     let mut guard = control();
     let control = &mut *guard;
-    if explore::is_on() || !control.is_opaque {
+    if global::explores() || !control.is_opaque {
         return false;
     }
     let me = fibers::current();
@@ -229,7 +229,7 @@ pub fn wrote(address: usize, length: usize, pc: usize) {
 /// c11, if that is the model and nothing is explored: the running thread has made this store, and it counts at once.
 fn overwrite_c11(at: Location, value: Value, pc: usize) -> bool {
     match &mut control().engine {
-        Engine::C11(execution) if !explore::is_on() => {
+        Engine::C11(execution) if !global::explores() => {
             execution.overwrite(fibers::current(), at, value, modules::label(pc));
             true
         }

@@ -1,7 +1,8 @@
 //! What the engine knows of the execution, and what memory holds.
 
 use super::{Engine, See, control, each};
-use crate::{explore, hooks};
+use crate::hooks;
+use crate::platform::global;
 use fencepost_trace::{EventId, Hidden, Location, Sampling, Size, ThreadId, Trace, Value};
 
 /// What a location holds before the engine knows of it.
@@ -74,7 +75,7 @@ pub fn choices() -> Vec<u32> {
 
 /// How many events there have been; an exploration has them elsewhere.
 pub fn event_count() -> Option<u32> {
-    (!explore::is_on()).then(|| each!(&control().engine, e => e.event_count() as u32))
+    (!global::explores()).then(|| each!(&control().engine, e => e.event_count() as u32))
 }
 
 /// How many events have changed what can be read.

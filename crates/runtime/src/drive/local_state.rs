@@ -1,7 +1,7 @@
 //! All that a thread remembers, as a number; and how often a compare-exchange has failed in the same state.
 
-use super::{is_on, unsupported_here};
 use crate::platform::global;
+use crate::results::unsupported_here;
 use crate::threads::fibers;
 use fencepost_trace::ThreadId;
 use rustc_hash::FxHasher;
@@ -14,7 +14,7 @@ const MOST_FAILURES: u32 = 6;
 /// just done so in the same state: failing again leads nowhere else. A thread that counts its attempts is never in
 /// the same state, so that there is a limit.
 pub fn may_fail() -> bool {
-    if !is_on() {
+    if !global::explores() {
         return true;
     }
     let failed = fibers::me().failed;
@@ -30,7 +30,7 @@ pub fn may_fail() -> bool {
 
 /// The running thread has made a weak compare-exchange. Did it fail for no reason?
 pub fn has_tried(failed: bool) {
-    if !is_on() {
+    if !global::explores() {
         return;
     }
     let pc = global::caller();

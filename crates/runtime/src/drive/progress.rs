@@ -5,9 +5,8 @@
 //! something else is there then, the write counts. What is written to and fro between two operations does not; nor
 //! does it have to, since nobody else has run.
 
-use crate::drive::control;
-use crate::explore::{self, stall};
-use crate::platform::global::Global;
+use crate::drive::{control, stall};
+use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use fencepost_trace::{Location, Size};
 
@@ -35,7 +34,7 @@ pub fn reset() {
 /// The running thread is about to make a plain write.
 #[inline]
 pub fn writes(address: usize, length: usize) {
-    if explore::is_on() || stall::is_on() {
+    if global::explores() || stall::is_on() {
         remember(address, length);
     }
 }

@@ -1,15 +1,15 @@
 //! What was found in the execution under way.
 
-use super::results;
 use crate::detect::details;
 use crate::detect::shadow::{self, Earlier, Kind, What};
 use crate::drive::{control, debugger, spec};
-use crate::platform::{global, modules};
+use crate::platform::global::{self, Entered, Global};
+use crate::platform::modules::{self, stack};
+use crate::results::hash;
 use crate::threads::fibers;
-use fencepost_mailbox::{AccessSite, Details, Frame, Message, Place, Stack};
+use fencepost_mailbox::{AccessSite, Details, Message, Place, Stack};
 use fencepost_trace::FindingKind;
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
+use rustc_hash::FxHashSet;
 
 /// A finding of the execution under way, without what is known only at its end.
 pub(super) struct Found {
@@ -22,18 +22,34 @@ pub(super) struct Found {
     pub(super) after: Option<u32>,
 }
 
-pub(super) fn hash(value: impl Hash) -> u64 {
-    let mut hasher = FxHasher::default();
-    value.hash(&mut hasher);
-    // The hasher's low bits are weak.
-    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+/// What was found in the execution under way.
+struct Findings {
+    found: Vec<Found>,
+    /// Pairs of program points whose race was seen in this execution.
+    races: FxHashSet<(usize, usize)>,
+    /// Locks and the like whose beginning or end another thread does not respect: once is enough.
+    objects: FxHashSet<usize>,
 }
 
-/// A stack of return addresses, for the host.
-pub fn stack(thread: u32, access: &str, pcs: &[usize]) -> Stack {
-    let frames: Vec<Frame> =
-        pcs.iter().filter(|pc| **pc != 0 && !modules::is_own(**pc)).map(|pc| modules::frame(*pc)).collect();
-    Stack { thread, access: access.into(), frames }
+static FINDINGS: Global<Option<Findings>> = Global::new(None);
+
+#[track_caller]
+fn findings() -> Entered<'static, Findings> {
+    let empty = || Findings { found: Vec::new(), races: FxHashSet::default(), objects: FxHashSet::default() };
+    FINDINGS.enter().map(|findings| findings.get_or_insert_with(empty))
+}
+
+/// A new execution.
+pub fn begin() {
+    let mut findings = findings();
+    findings.found.clear();
+    findings.races.clear();
+    findings.objects.clear();
+}
+
+/// All that was found, which is forgotten here.
+pub(super) fn take() -> Vec<Found> {
+    std::mem::take(&mut findings().found)
 }
 
 fn word(kind: Kind) -> &'static str {
@@ -80,7 +96,7 @@ fn conflict(earlier: Kind, later: Kind, address: usize) -> (FindingKind, Message
 
 /// Two accesses race: the earlier one, and the one that the running thread is about to make from `pc`.
 pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
-    if !results().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
+    if !findings().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
         return;
     }
     let me = fibers::current();
@@ -91,7 +107,7 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     let mut places = [modules::frame(pc), modules::frame(earlier.pc)];
     places.sort();
     let (finding, message) = conflict(earlier.kind, kind, address);
-    if finding == FindingKind::MutexMisuse && !results().objects.insert(address) {
+    if finding == FindingKind::MutexMisuse && !findings().objects.insert(address) {
         return;
     }
     let fingerprint = hash((finding, &places));
@@ -104,7 +120,7 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
 
 /// The running thread does something with an object that has been destroyed: is this the first time that it shows?
 pub fn is_first(object: usize) -> bool {
-    results().objects.insert(object)
+    findings().objects.insert(object)
 }
 
 /// The running thread does something wrong with a lock or the like, in the words of `message` and as `action`. Where
@@ -112,7 +128,7 @@ pub fn is_first(object: usize) -> bool {
 pub fn misuse(message: String, action: &str, address: usize, other: Option<(u32, &str, usize)>) {
     let pc = global::caller();
     let there = other.map_or(0, |(_, _, pc)| pc);
-    if !results().races.insert((pc.min(there), pc.max(there))) {
+    if !findings().races.insert((pc.min(there), pc.max(there))) {
         return;
     }
     let me = fibers::current();
@@ -135,7 +151,7 @@ pub fn misuse(message: String, action: &str, address: usize, other: Option<(u32,
 /// The running thread is about to access a block that `earlier` has freed, or, if that is nowhere, what lies around
 /// one.
 pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
-    if !results().races.insert((earlier.pc, pc)) {
+    if !findings().races.insert((earlier.pc, pc)) {
         return;
     }
     let me = fibers::current();
@@ -176,9 +192,14 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
     record(Found { fingerprint, kind, message, stacks, sites: Vec::new(), details, after });
 }
 
+/// The same without a word to a debugger.
+pub(super) fn add(found: Found) {
+    findings().found.push(found);
+}
+
 pub(super) fn record(found: Found) {
     let fingerprint = found.fingerprint;
-    results().found.push(found);
+    add(found);
     debugger::announce(fingerprint);
 }
 
@@ -198,5 +219,5 @@ pub fn found_between(kind: FindingKind, message: Message, stacks: Vec<Stack>) {
 
 /// Has anything been found in this execution so far?
 pub fn any_found() -> bool {
-    !results().found.is_empty() || spec::is_violated()
+    !findings().found.is_empty() || spec::is_violated()
 }

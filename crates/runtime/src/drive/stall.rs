@@ -13,8 +13,7 @@
 //! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called
 //! endless here.
 
-use crate::drive::control;
-use crate::explore::{self, progress};
+use crate::drive::{control, digest, progress};
 use crate::platform::global::{Entered, Global};
 use crate::threads::{clock, fibers};
 use fencepost_engine::{Actor, Pending, Strategy};
@@ -109,7 +108,7 @@ pub fn stands() {
     let (now, changes) = (clock::now(), control::change_count());
     progress::settle();
     let thread = fibers::current();
-    let digest = explore::digest(thread);
+    let digest = digest(thread);
     let state = &mut *state();
     let changed = UNCERTAIN.swap(false, Ordering::Relaxed) || (now, changes) != (state.now, state.changes);
     (state.now, state.changes) = (now, changes);

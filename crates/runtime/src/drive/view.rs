@@ -20,12 +20,10 @@
 
 use crate::detect::shadow::{Kind, READ, WRITE, What};
 use crate::detect::{details, shadow};
-use crate::drive::control;
-use crate::explore::{progress, stall};
+use crate::drive::{control, findings, progress, stall};
 use crate::hooks;
 use crate::memory::heap;
 use crate::platform::global::{self, Global};
-use crate::results;
 use crate::threads::fibers;
 use fencepost_trace::{
     Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
@@ -236,7 +234,7 @@ pub fn look_for_misuse(address: usize, size: usize, kind: Kind) {
     if heap::has(address)
         && let Some(earlier) = shadow::freed(address, size)
     {
-        results::wild_access(address, earlier, kind, global::caller());
+        findings::wild_access(address, earlier, kind, global::caller());
     }
 }
 

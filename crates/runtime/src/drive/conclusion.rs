@@ -1,19 +1,31 @@
 //! How an execution has ended, and what that says.
 
-use super::findings::{Found, found_between, hash, stack};
-use super::output::{drop_output, read_output};
-use super::{header, log, note, results};
+use super::findings::{self, Found, found_between};
 use crate::detect::details;
 use crate::drive::ending::Verdict;
 use crate::drive::{atomically, campaign, control, debugger, hunt, spec};
-use crate::platform::modules;
+use crate::platform::global;
+use crate::platform::modules::{self, stack};
+use crate::results::{drop_output, hash, header, log, note, read_output};
 use crate::threads::fibers;
-use crate::{explore, hooks};
+use crate::{explore, hooks, results};
 use fencepost_mailbox::{AccessSite, End, Frame, Header, Message, Record, Report, Request, Stack, death};
 use fencepost_runtime_core::ending::{Renumbering, keep_end};
 use fencepost_safety::Leaving;
 use fencepost_trace::{Action, FindingKind, Outcome, ThreadId, Trace};
 use std::sync::atomic::Ordering;
+
+/// What the execution has printed to stdout.
+fn printed() -> String {
+    let mut text = read_output(0);
+    text.extend(hooks::process::unflushed());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// And to stderr.
+fn complained() -> String {
+    String::from_utf8_lossy(&read_output(1)).into_owned()
+}
 
 /// The running thread is about to end the execution.
 pub fn ending(verdict: &Verdict) {
@@ -40,9 +52,9 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
     }
     if let Some(found) = finding_of(verdict, request) {
-        results().found.push(found);
+        findings::add(found);
     }
-    if !request.watch.is_empty() && !explore::is_on() {
+    if !request.watch.is_empty() && !global::explores() {
         control::leavings().iter().for_each(leaves_sc);
     }
     if atomically::is_on() {
@@ -53,16 +65,16 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Verdict::StepLimit | Verdict::Timeout = verdict {
         cut_off(header, *verdict == Verdict::Timeout);
     }
-    let mut found = std::mem::take(&mut results().found);
+    let mut found = findings::take();
     found.retain(|f| !request.ignored.contains(&f.fingerprint));
     let any = !found.is_empty();
-    let execution = results().execution;
+    let execution = results::execution();
     let mut outputs = None;
     if let Some(asked) = &request.hunt {
         let failure = found.iter().find(|f| !asked.failures.contains(&f.fingerprint));
         let harm = failure.map(|f| Message { text: format!("{}: {}", f.kind, f.message.text), ..f.message.clone() });
         let failures = found.iter().map(|f| (f.kind, f.stacks.first().map(|stack| stack.thread))).collect();
-        hunt::end(execution, harm, failures, || read_output(0));
+        hunt::end(execution, harm, failures, printed);
     }
     // Findings speak of events by their numbers in the trace.
     let mut trace = request.keep_traces.then(|| explore::take_trace().unwrap_or_else(control::trace));
@@ -77,7 +89,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     for f in found {
         if header.table.met(f.fingerprint, execution) == Some(true) {
-            let (stdout, stderr) = outputs.get_or_insert_with(|| (read_output(0), read_output(1))).clone();
+            let (stdout, stderr) = outputs.get_or_insert_with(|| (printed(), complained())).clone();
             log(&Record::Finding(Box::new(Report {
                 fingerprint: f.fingerprint,
                 kind: f.kind,
@@ -85,8 +97,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 execution,
                 stacks: f.stacks,
                 after: f.after,
-                choices: if explore::is_on() || control::drawn().is_some() { Vec::new() } else { control::choices() },
-                drawn: if explore::is_on() { None } else { control::drawn() },
+                choices: if global::explores() || control::drawn().is_some() { Vec::new() } else { control::choices() },
+                drawn: if global::explores() { None } else { control::drawn() },
                 steps: explore::steps(),
                 shared: explore::shared_memory(),
                 stdout,
@@ -100,7 +112,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if request.keep_outputs && *verdict != Verdict::Redundant {
         let mut text = match outputs {
             Some((stdout, _)) => stdout,
-            None => read_output(0),
+            None => printed(),
         };
         if let Verdict::Exit(status @ 1..) = verdict {
             text.push_str(&format!("exit status {status}\n"));
@@ -124,7 +136,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     if request.digests.contains(&execution)
         && !matches!(verdict, Verdict::Timeout)
-        && !explore::is_on()
+        && !global::explores()
         && let Some((seed, sampling)) = control::plan()
     {
         let mut trace = control::trace();
@@ -175,7 +187,7 @@ fn cut_off(header: &Header, late: bool) {
         .map(|thread| stack(thread.0, "", &fibers::stack_of(thread)))
         .collect();
     let places: Vec<_> = stacks.iter().map(|s| s.frames.first()).collect();
-    let execution = results().execution;
+    let execution = results::execution();
     if header.table.met(hash(("cut off", late, places)), execution) == Some(true) {
         log(&Record::CutOff { execution, late, stacks });
     }
@@ -228,7 +240,7 @@ fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
         Verdict::Exit(_) => return None,
         Verdict::Assertion(message) => (FindingKind::Assertion, message.clone(), here("")),
         Verdict::Panic(calls) => {
-            (FindingKind::Panic, hooks::panics::message(&read_output(1)), vec![stack(me.0, "", calls)])
+            (FindingKind::Panic, hooks::panics::message(&complained()), vec![stack(me.0, "", calls)])
         }
         Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
         Verdict::Crash { signal, address, .. } => {
@@ -273,7 +285,7 @@ fn signal_name(signal: i32) -> &'static str {
 /// An execution in a child process ended without saying how. Is that a finding?
 pub fn died(status: i32, request: &Request) -> bool {
     let Some(header) = header() else { return true };
-    let execution = results().execution;
+    let execution = results::execution();
     if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL {
         // Somebody else has done that, as the system does when memory is short: it says nothing about the program.
         note(format!("execution {} was killed from outside (is there enough memory?)", execution + 1));
