@@ -50,11 +50,11 @@ pub fn prepare(request: &Request) {
         for what in instructions.iter().filter(|what| what.barrier || explores) {
             let pc = start.wrapping_add(what.offset as usize);
             if replace(pc, what) {
-                REPLACED.get().push(Replaced { pc, start, what: *what });
+                REPLACED.enter().push(Replaced { pc, start, what: *what });
             }
         }
     }
-    REPLACED.get().sort_unstable_by_key(|replaced| replaced.pc);
+    REPLACED.enter().sort_unstable_by_key(|replaced| replaced.pc);
 }
 
 fn replace(pc: usize, what: &HiddenInstruction) -> bool {
@@ -77,8 +77,8 @@ fn replace(pc: usize, what: &HiddenInstruction) -> bool {
 /// The program was refused an instruction. Performs it, if it is one of those that were replaced.
 pub fn perform(context: &mut libc::ucontext_t) -> bool {
     let pc = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
-    let Ok(at) = REPLACED.get().binary_search_by_key(&pc, |replaced| replaced.pc) else { return false };
-    let Replaced { start, what, .. } = REPLACED.get()[at];
+    let Ok(at) = REPLACED.enter().binary_search_by_key(&pc, |replaced| replaced.pc) else { return false };
+    let Replaced { start, what, .. } = REPLACED.enter()[at];
     let registers = registers_of(context);
     let next = pc + usize::from(what.length);
     if global::active() {
@@ -194,5 +194,5 @@ fn fence() {
 
 /// Does the program have instructions that were replaced? Then their signal is not the program's to handle.
 pub fn any() -> bool {
-    !REPLACED.get().is_empty()
+    !REPLACED.enter().is_empty()
 }

@@ -121,7 +121,7 @@ pub fn executable() -> Option<(usize, usize)> {
 
 /// What has to be added to addresses of a file; `None` if it is not mapped.
 pub fn start_of(path: &str) -> Option<usize> {
-    MODULES.get().iter().find(|module| module.path == path).map(|module| module.start.wrapping_sub(module.first))
+    MODULES.enter().iter().find(|module| module.path == path).map(|module| module.start.wrapping_sub(module.first))
 }
 
 /// Do these bytes lie within the program's own file?
