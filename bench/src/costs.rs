@@ -5,7 +5,7 @@
 //! nothing, in processor time of the whole process.
 
 use crate::native::{children_seconds, compile, stay_on_one_core};
-use fencepost_mailbox::Pruning;
+use fencepost_mailbox::{End, Pruning};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, Results, run_campaign};
 use fencepost_trace::Model;
@@ -85,7 +85,7 @@ fn seconds(campaign: &Campaign) -> (f64, Results) {
     campaign.timeout = Duration::from_secs(3600);
     let before = children_seconds();
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", campaign.program.display()));
-    assert_eq!(results.ended.get("exit"), Some(&1), "{:?}", results.ended);
+    assert_eq!(results.ended.get(&End::Exit), Some(&1), "{:?}", results.ended);
     (children_seconds() - before, results)
 }
 

@@ -1,8 +1,8 @@
 //! The command `fencepost`.
 //!
 //! What was typed ([`args`]) becomes one of the [`commands`], which asks `fencepost_session` for its work, and shows
-//! what comes of it on the [`screen`]. How it ended is a [`Status`](error::Status) or an [`Error`](error::Error). Both are
-//! exit statuses, and nothing else ends the process.
+//! what comes of it on the [`screen`]. How it ended is a [`Status`](error::Status) or an [`Error`](error::Error). Both
+//! are exit statuses, and nothing else ends the process.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub fn catch() {
     let wish = interrupt::flag();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the first one finds that there is no wish yet. A system that refuses this leaves signals as they are.
+        // In this order: the first one finds that there is no wish yet. A system that refuses this leaves signals as
+        // they are.
         let second = flag::register_conditional_default(signal, wish.clone());
         let _ = second.and_then(|_| flag::register(signal, wish.clone()));
     }

@@ -1,5 +1,5 @@
-//! What happens when something goes wrong around a run: signals, closed pipes, full disks, limits. Nothing that was found
-//! is lost, nothing is left behind, and no limit is ignored.
+//! What happens when something goes wrong around a run: signals, closed pipes, full disks, limits. Nothing that was
+//! found is lost, nothing is left behind, and no limit is ignored.
 
 mod common;
 

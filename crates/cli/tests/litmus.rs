@@ -229,8 +229,8 @@ fn limits_are_reported() {
     assert_eq!(long.lines()[0]["executions"], 16);
 }
 
-/// A release fence keeps what is before it before *all* later stores, not only those up to the next release store, which
-/// orders nothing behind itself.
+/// A release fence keeps what is before it before *all* later stores, not only those up to the next release store,
+/// which orders nothing behind itself.
 #[test]
 fn a_release_fence_orders_stores_behind_a_release_store_too() {
     let fence = "atomic_thread_fence(memory_order_release);";

@@ -47,7 +47,7 @@ pub const LOG_OFFSET: usize = 4 << 20;
 pub const FILE_SIZE: usize = 256 << 20;
 
 /// How an execution ended, as a position in [`Header::ended`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(usize)]
 pub enum End {
     /// `main` returned or `exit` was called; the status is counted in [`Header::statuses`].

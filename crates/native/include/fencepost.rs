@@ -1,4 +1,5 @@
-//! What a test harness tells Fencepost: where the operations of a data structure begin and end, and what came of them. The twin of `fencepost.h`.
+//! What a test harness tells Fencepost: where the operations of a data structure begin and end, and what came of them.
+//! The twin of `fencepost.h`.
 //!
 //! Copy this file beside your test (`fencepost include` says where it is) and use it as a module:
 //!
@@ -9,15 +10,16 @@
 //! fencepost::observe("first thread", value.map_or(-1, i64::from));
 //! ```
 //!
-//! `fencepost test --spec atomic` then reports every execution whose observations no execution has in which each operation takes effect at
-//! once. Outside of Fencepost all of this does nothing, and nothing has to be linked.
+//! `fencepost test --spec atomic` then reports every execution whose observations no execution has in which each
+//! operation takes effect at once. Outside of Fencepost all of this does nothing, and nothing has to be linked.
 //!
-//! An outcome is the last value of each key at the end of the program. Observe results, never addresses, and give each thread keys of its own.
+//! An outcome is the last value of each key at the end of the program. Observe results, never addresses, and give each
+//! thread keys of its own.
 
 #![allow(dead_code)]
 
-/// The address of a function of the runtime, 0 if the program does not run under Fencepost: a weak symbol, which stable Rust has no other
-/// way to name.
+/// The address of a function of the runtime, 0 if the program does not run under Fencepost: a weak symbol, which stable
+/// Rust has no other way to name.
 macro_rules! runtime {
     ($name:literal) => {{
         let address: usize;

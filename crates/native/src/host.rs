@@ -162,7 +162,7 @@ pub struct Results {
     /// How many steps they took.
     pub steps: u64,
     /// How they ended.
-    pub ended: BTreeMap<&'static str, u64>,
+    pub ended: BTreeMap<End, u64>,
     /// The exit statuses of those that ended by themselves.
     pub statuses: BTreeMap<u8, u64>,
     /// What was found, in the order of the first execution in which it was met.
@@ -564,7 +564,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 let current = mailbox.header().current.load(Ordering::Acquire);
                 if killed || status.signal() == Some(libc::SIGKILL) {
                     results.record_kill(current, killed.then_some(campaign.timeout));
-                    let none_ended = results.ended.get(name(End::Timeout)) == Some(&results.executions);
+                    let none_ended = results.ended.get(&End::Timeout) == Some(&results.executions);
                     if first == 0 && none_ended && results.executions >= MOST_KILLED {
                         results.hopeless = true;
                         campaign.progress.hopeless.store(true, Ordering::Relaxed);
@@ -787,7 +787,7 @@ impl Results {
     /// else, as the system does when memory is short. That says nothing about the program.
     fn record_kill(&mut self, execution: u64, timeout: Option<Duration>) {
         self.executions += 1;
-        *self.ended.entry(name(End::Timeout)).or_default() += 1;
+        *self.ended.entry(End::Timeout).or_default() += 1;
         let number = execution + 1;
         let note = match timeout {
             Some(timeout) => format!(
@@ -814,30 +814,13 @@ impl Results {
     fn record_death(&mut self, execution: u64, status: ExitStatus) {
         self.executions += 1;
         self.failing += 1;
-        *self.ended.entry(name(End::Died)).or_default() += 1;
+        *self.ended.entry(End::Died).or_default() += 1;
         let (fingerprint, message) = death(status.into_raw());
         let report = Report::of_death(fingerprint, FindingKind::Crash, message, execution);
         merge(
             self,
             Results { found: vec![Found { count: 1, first_execution: execution, report }], ..Results::default() },
         );
-    }
-}
-
-/// The name of a kind of end.
-fn name(end: End) -> &'static str {
-    match end {
-        End::Exit => "exit",
-        End::Assertion => "assertion",
-        End::Panic => "panic",
-        End::Abort => "abort",
-        End::Crash => "crash",
-        End::Deadlock => "deadlock",
-        End::StepLimit => "step-limit",
-        End::Timeout => "timeout",
-        End::Redundant => "redundant",
-        End::Died => "died",
-        End::Livelock => "livelock",
     }
 }
 
@@ -963,7 +946,7 @@ impl Mailbox {
         for end in End::ALL {
             let n = header.ended[end as usize].load(Ordering::Acquire);
             if n != 0 {
-                part.ended.insert(name(end), n);
+                part.ended.insert(end, n);
             }
         }
         for (status, n) in header.statuses.iter().enumerate() {

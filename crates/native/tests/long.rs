@@ -2,7 +2,7 @@
 //!
 //! In a process of its own, because the system tells no more than the greatest memory of all its children.
 
-use fencepost_mailbox::Pruning;
+use fencepost_mailbox::{End, Pruning};
 use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, repeat, run_campaign};
 use fencepost_trace::Model;
@@ -22,7 +22,7 @@ fn campaign(program: &Path, model: Model, kind: &str, rounds: u64, prune: Prunin
 
 fn run(campaign: &Campaign) -> Results {
     let results = run_campaign(campaign).expect("it runs");
-    assert_eq!(results.ended.get("exit"), Some(&1), "{:?} {:?}", results.ended, results.found);
+    assert_eq!(results.ended.get(&End::Exit), Some(&1), "{:?} {:?}", results.ended, results.found);
     results
 }
 

@@ -24,6 +24,7 @@
 //!
 //! The executions are the same each time (the seed is fixed), so that a test which passes does not fail by chance.
 
+use fencepost_mailbox::End;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
 use fencepost_native::host::{Campaign, Results, run_campaign};
@@ -567,7 +568,7 @@ impl Comparison {
             }
         }
         let Expected::States { all, .. } = expected else { return };
-        if results.ended != BTreeMap::from([("exit", results.executions)]) {
+        if results.ended != BTreeMap::from([(End::Exit, results.executions)]) {
             self.wrong.push(format!("executions end in other ways: {:?}", results.ended));
         }
         for (text, count) in results.outputs {

@@ -8,7 +8,7 @@
 #[path = "support/programs.rs"]
 mod programs;
 
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{End, Restart};
 use fencepost_native::embedded;
 use fencepost_native::host::{Campaign, Results, run_campaign};
 use fencepost_trace::{CampaignSpec, FindingKind, Model, Sampling, StrategySpec};
@@ -179,23 +179,23 @@ fn ends_after(how: &str, restart: Restart) -> Results {
 #[test]
 fn ends_are_told_apart() {
     let table = [
-        ("assert", "assertion", FindingKind::Assertion),
-        ("abort", "abort", FindingKind::Abort),
-        ("segfault", "crash", FindingKind::Crash),
-        ("divide", "crash", FindingKind::Crash),
-        ("deadlock", "deadlock", FindingKind::Deadlock),
-        ("status", "exit", FindingKind::ExitStatus),
-        ("quick", "exit", FindingKind::ExitStatus),
-        ("spin", "livelock", FindingKind::Livelock),
-        ("double-free", "exit", FindingKind::DoubleFree),
-        ("use-after-free", "exit", FindingKind::UseAfterFree),
-        ("overflow", "exit", FindingKind::HeapOverflow),
-        ("die", "died", FindingKind::Crash),
+        ("assert", End::Assertion, FindingKind::Assertion),
+        ("abort", End::Abort, FindingKind::Abort),
+        ("segfault", End::Crash, FindingKind::Crash),
+        ("divide", End::Crash, FindingKind::Crash),
+        ("deadlock", End::Deadlock, FindingKind::Deadlock),
+        ("status", End::Exit, FindingKind::ExitStatus),
+        ("quick", End::Exit, FindingKind::ExitStatus),
+        ("spin", End::Livelock, FindingKind::Livelock),
+        ("double-free", End::Exit, FindingKind::DoubleFree),
+        ("use-after-free", End::Exit, FindingKind::UseAfterFree),
+        ("overflow", End::Exit, FindingKind::HeapOverflow),
+        ("die", End::Died, FindingKind::Crash),
     ];
     for (how, end, kind) in table {
         let results = ends(how);
         assert_eq!(kinds(&results), [kind].into(), "{how}: {:?}", results.found);
-        assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
+        assert!(results.ended.contains_key(&end), "{how}: {:?}", results.ended);
         assert!(results.statuses.contains_key(&0), "{how}: other executions end well: {:?}", results.ended);
     }
 }
@@ -233,7 +233,7 @@ fn blocks_that_are_handed_over_properly_are_no_findings() {
             campaign.arguments = vec![how.to_owned()];
             let results = run(&campaign);
             assert_eq!(results.found, [], "{model} {how}");
-            assert_eq!(results.ended.get("exit"), Some(&1_000), "{model} {how}: {:?}", results.ended);
+            assert_eq!(results.ended.get(&End::Exit), Some(&1_000), "{model} {how}: {:?}", results.ended);
         }
     }
 }
@@ -242,10 +242,10 @@ fn blocks_that_are_handed_over_properly_are_no_findings() {
 /// the user hears where it was.
 #[test]
 fn what_a_limit_cuts_off_is_no_finding() {
-    for (how, end) in [("loop", "timeout"), ("count", "step-limit")] {
+    for (how, end) in [("loop", End::Timeout), ("count", End::StepLimit)] {
         let results = ends(how);
         assert_eq!(results.found, [], "{how}");
-        assert!(results.ended.contains_key(end), "{how}: {:?}", results.ended);
+        assert!(results.ended.contains_key(&end), "{how}: {:?}", results.ended);
         let (_, late, stacks) = &results.cut_off[0];
         assert_eq!(*late, how == "loop", "{how}");
         assert!(stacks.iter().any(|stack| stack.thread == 0 && !stack.frames.is_empty()), "{how}: {stacks:?}");
@@ -275,8 +275,8 @@ fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
             campaign.arguments = vec![how.to_owned()];
             campaign.request.max_steps = 500_000;
             let results = run(&campaign);
-            let endless = results.ended.get("livelock").copied().unwrap_or(0);
-            let well = results.ended.get("exit").copied().unwrap_or(0);
+            let endless = results.ended.get(&End::Livelock).copied().unwrap_or(0);
+            let well = results.ended.get(&End::Exit).copied().unwrap_or(0);
             // Nothing is cut off.
             assert_eq!(endless + well, campaign.request.count, "{model} {how}: {:?}", results.ended);
             assert_eq!((endless > 0, well == 0), (some, all), "{model} {how}: {:?}", results.ended);
@@ -292,9 +292,10 @@ fn endless_loops_over_plain_variables_are_livelocks_and_others_are_not() {
 
 #[test]
 fn ends_are_told_apart_in_child_processes_too() {
-    for (how, end) in [("assert", "assertion"), ("segfault", "crash"), ("loop", "timeout"), ("die", "died")] {
+    for (how, end) in [("assert", End::Assertion), ("segfault", End::Crash), ("loop", End::Timeout), ("die", End::Died)]
+    {
         let (in_place, forked) = (ends(how), ends_after(how, Restart::Fork));
-        assert!(forked.ended.contains_key(end), "{how}: {:?}", forked.ended);
+        assert!(forked.ended.contains_key(&end), "{how}: {:?}", forked.ended);
         assert_eq!(in_place.ended, forked.ended, "{how}");
     }
 }
@@ -307,7 +308,7 @@ fn a_failure_says_where_and_what_was_printed() {
     assert_eq!(report.stdout, "seen 1\n", "although it was never flushed");
     assert!(report.stderr.contains("Assertion `!seen' failed"), "{}", report.stderr);
     assert!(report.stacks[0].frames[0].module.ends_with("ends.c"), "the program is named as its source");
-    assert_eq!(ends("status").statuses[&3], results.ended["assertion"], "the same seeds, the same schedules");
+    assert_eq!(ends("status").statuses[&3], results.ended[&End::Assertion], "the same seeds, the same schedules");
 }
 
 #[test]

@@ -71,8 +71,8 @@ pub fn printf(format: &[u8], mut fetch: impl FnMut(Argument) -> usize) {
     }
 }
 
-/// How many bytes a format of `scanf` writes at least through each address that it asks for, in order. How much a string
-/// will have is not known before, but its first byte is written in any case.
+/// How many bytes a format of `scanf` writes at least through each address that it asks for, in order. How much a
+/// string will have is not known before, but its first byte is written in any case.
 pub fn scanf(format: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! The parts of the runtime that touch nothing of the process they run in.
 //!
-//! `fencepost-runtime` defines `malloc` and `pthread_create`, so that nothing can be linked with it, unit tests least of
-//! all. What it computes without looking at memory or calling the system is here, where tests run it: size classes of
-//! the heap, slots of the race detector, masks of bytes, formats of `printf` and `scanf`, machine code that may be
+//! `fencepost-runtime` defines `malloc` and `pthread_create`, so that nothing can be linked with it, unit tests least
+//! of all. What it computes without looking at memory or calling the system is here, where tests run it: size classes
+//! of the heap, slots of the race detector, masks of bytes, formats of `printf` and `scanf`, machine code that may be
 //! moved, what locked instructions leave behind, mangled names, the end of a long trace.
 
 #![forbid(unsafe_code)]

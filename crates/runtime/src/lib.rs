@@ -5,13 +5,13 @@
 //! the program again and again from the beginning of `main`, inside one process. Without a mailbox in the environment
 //! it stays out of the way: the program then runs as it would without it.
 //!
-//! The rooms, from the bottom up; each knows those below it (`crates/runtime-core/tests/rooms.rs` says where that is not
-//! so yet):
+//! The rooms, from the bottom up; each knows those below it (`crates/runtime-core/tests/rooms.rs` says where that is
+//! not so yet):
 //!
 //! - [`platform`]: what must not depend on anything of the program's: system calls (`sys`), the runtime's own memory
 //!   (`arena`), where all lies (`layout`), state (`global`), the functions that it hides (`real`), switching stacks
-//!   (`context`), where the files of the program are mapped (`modules`, `symbols`, `patches`), the end if all else fails
-//!   (`failure`);
+//!   (`context`), where the files of the program are mapped (`modules`, `symbols`, `patches`), the end if all else
+//!   fails (`failure`);
 //! - [`threads`]: threads of the program (`fibers`), on stacks and thread-local storage that parked kernel threads
 //!   donate (`donors`); where in the program each is (`calls`); their time (`clock`);
 //! - [`memory`]: the program's `malloc` (`heap`), and how memory is put back (`snapshot`);
@@ -19,12 +19,12 @@
 //!   what surrounds a finding (`details`), which functions are instrumented (`instrumented`);
 //! - [`results`]: the mailbox, through which the host is told, and what the program prints;
 //! - [`drive`]: the engine (`control`), what memory holds under the hardware models (`view`), one execution after the
-//!   other (`campaign`, `restart`, `ending`), what was found and how that is told (`findings`, `conclusion`), every choice
-//!   (`enumerate`), predicted violations of sequential consistency, tried out (`hunt`), the operations that the program
-//!   marks and all their outcomes (`spec`, `atomically`), which executions would never end (`stall`, `progress`), where it
-//!   stops for a debugger (`debugger`);
-//! - [`explore`]: every execution graph of the program; which plain accesses are events of it (`shared`), what it cannot
-//!   know (`unseen`, `opaque`);
+//!   other (`campaign`, `restart`, `ending`), what was found and how that is told (`findings`, `conclusion`), every
+//!   choice (`enumerate`), predicted violations of sequential consistency, tried out (`hunt`), the operations that the
+//!   program marks and all their outcomes (`spec`, `atomically`), which executions would never end (`stall`,
+//!   `progress`), where it stops for a debugger (`debugger`);
+//! - [`explore`]: every execution graph of the program; which plain accesses are events of it (`shared`), what it
+//!   cannot know (`unseen`, `opaque`);
 //! - [`hooks`]: everything that the program calls, and what Rust's precompiled standard library does by itself
 //!   (`rust_std`).
 //!
@@ -36,8 +36,9 @@
 //! 2. *No libc function that sets `errno`*, but those in `platform::real`: system calls are made in `platform::sys`.
 //! 3. *No allocation from the program's heap*: see `platform::arena`.
 //! 4. *Nothing stays entered* across a switch or a call into the program, and nothing is entered twice: state is in
-//!    `platform::global`, and builds with the feature `checked` end where this is not so. What temporary guards enter is
-//!    left at the end of the statement, or of the `match`, `for`, `if let` or `while let` that they stand in the head of.
+//!    `platform::global`, and builds with the feature `checked` end where this is not so. What temporary guards enter
+//!    is left at the end of the statement, or of the `match`, `for`, `if let` or `while let` that they stand in the
+//!    head of.
 //! 5. *A signal enters nothing.* When an execution takes too long it ends when the runtime is left (`drive::ending`).
 
 // Nothing here is for others to use: the documentation is for those who read the source.

@@ -14,8 +14,9 @@ use std::time::Duration;
 ///
 /// Every execution under sc is explored. If none of them has a successor that the model permits and sc does not, the
 /// program is trace-safe: what holds of it under sc holds under the model. If one has, it is shown, with an execution
-/// under the model that goes on from there, and the fewest orderings are named that make the program safe. State-safe is
-/// less: the outcomes are the same. Exit status 0 means trace-safe, 1 that it is not, 3 that a limit stopped the work.
+/// under the model that goes on from there, and the fewest orderings are named that make the program safe. State-safe
+/// is less: the outcomes are the same. Exit status 0 means trace-safe, 1 that it is not, 3 that a limit stopped the
+/// work.
 ///
 /// Several litmus tests, or several models, give a line for each test and model.
 #[derive(clap::Args, Debug)]

@@ -1,7 +1,7 @@
 //! What a compilation depends on besides the file: the directory, and the variables that add options or name compilers.
 //!
-//! A recorded execution has these in it, so that the same program can be made again elsewhere. A recording may come from
-//! a stranger: what it says about compilers is taken only where it cannot make them run anything.
+//! A recorded execution has these in it, so that the same program can be made again elsewhere. A recording may come
+//! from a stranger: what it says about compilers is taken only where it cannot make them run anything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -28,8 +28,8 @@ pub static fencepost_thread: AtomicUsize = AtomicUsize::new(0);
 /// How many threads there have been.
 #[unsafe(no_mangle)]
 pub static fencepost_threads: AtomicUsize = AtomicUsize::new(0);
-/// Where each of them stands: a stack pointer as [`switch`](crate::platform::context::switch) leaves it. 0 for those that run
-/// or have ended.
+/// Where each of them stands: a stack pointer as [`switch`](crate::platform::context::switch) leaves it. 0 for those
+/// that run or have ended.
 #[unsafe(no_mangle)]
 pub static fencepost_contexts: [AtomicUsize; THREADS] = [const { AtomicUsize::new(0) }; THREADS];
 

@@ -2,7 +2,7 @@
 
 use crate::drive::{campaign, control, ending};
 use crate::explore;
-use crate::platform::global::Global;
+use crate::platform::global::{Entered, Global};
 use crate::platform::modules;
 use crate::results;
 use fencepost_mailbox::{Hunt, Message, Record, output_fingerprint};
@@ -23,8 +23,9 @@ struct Hunting {
 
 static HUNTING: Global<Option<Hunting>> = Global::new(None);
 
-fn hunting() -> &'static mut Hunting {
-    HUNTING.get().as_mut().unwrap_or_else(|| ending::internal("no hunt"))
+#[track_caller]
+fn hunting() -> Entered<'static, Hunting> {
+    HUNTING.enter().map(|hunting| hunting.as_mut().unwrap_or_else(|| ending::internal("no hunt")))
 }
 
 /// The program point of a cycle by label, and by whether memory is read and written there.
@@ -48,7 +49,7 @@ pub fn prepare(trials: &Trials, hunt: &Hunt) {
         |task: &Task| Task { strategy: task.strategy.clone().relabelled(|site| labels[site as usize]), ..task.clone() };
     let trials = Trials { tasks: trials.tasks.iter().map(relabelled).collect(), ..*trials };
     let known = (usize::MAX, [false; 2]);
-    *HUNTING.get() = Some(Hunting { trials, points, known });
+    *HUNTING.enter() = Some(Hunting { trials, points, known });
 }
 
 /// The strategy of this execution.
@@ -71,10 +72,10 @@ pub fn end(
     let harm = failure.or_else(|| wrong(&output(), outputs));
     let trace = control::trace();
     watch::met(execution, &trace, harm.as_ref(), &failures);
-    if HUNTING.get().is_none() {
+    if HUNTING.enter().is_none() {
         return;
     }
-    let hunting = hunting();
+    let hunting = &mut *hunting();
     let index = hunting.trials.task(execution);
     let Some(task) = hunting.trials.tasks.get(index) else { return };
     if confirm(&trace, &task.cycle, |event| point(&hunting.points, &trace, event)).is_none() {

@@ -1,9 +1,9 @@
 //! Putting the program back in place, and where that ends.
 //!
-//! Memory is put back by [`snapshot`](crate::memory::snapshot), and what the hooks know to undo by [`hooks`](crate::hooks).
-//! Some actions cannot be undone: a child process, a lowered limit, another program in the place of this one. Their
-//! hooks come here *before* the action. If the host left the choice to this worker, it stops at once: the execution
-//! does not count, and the host goes on with it in a process that forks for each execution.
+//! Memory is put back by [`snapshot`](crate::memory::snapshot), and what the hooks know to undo by
+//! [`hooks`](crate::hooks). Some actions cannot be undone: a child process, a lowered limit, another program in the
+//! place of this one. Their hooks come here *before* the action. If the host left the choice to this worker, it stops
+//! at once: the execution does not count, and the host goes on with it in a process that forks for each execution.
 //!
 //! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
 //! execution: after the first, the second, the fourth ..., and after the last.

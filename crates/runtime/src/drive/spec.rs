@@ -2,8 +2,8 @@
 //! allowed.
 //!
 //! The outcome of an execution is the last value of each key that it observed. The host has the outcomes of atomic
-//! operations collected first (see [`atomically`](crate::drive::atomically)) and hands them over with the request of the
-//! campaign proper; any other outcome is a finding.
+//! operations collected first (see [`atomically`](crate::drive::atomically)) and hands them over with the request of
+//! the campaign proper; any other outcome is a finding.
 
 use crate::drive::ending::Verdict;
 use crate::drive::findings;

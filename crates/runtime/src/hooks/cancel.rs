@@ -20,7 +20,8 @@ use fencepost_trace::{
 };
 use libc::{EINVAL, ESRCH, c_int, c_void, pthread_t};
 
-/// In [`Fiber::signals`](crate::threads::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may be.
+/// In [`Fiber::signals`](crate::threads::fibers::Fiber), where no signal has the number 0: cancelled, wherever it may
+/// be.
 pub const NOW: u64 = 1;
 
 const CANCELED: usize = usize::MAX;

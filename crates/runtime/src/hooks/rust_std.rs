@@ -1,9 +1,9 @@
 //! What Rust's standard library does with its locks.
 //!
-//! The library comes compiled, without instrumentation. What is generic or small is compiled into the program's
-//! crates and seen like everything else: taking a free lock, giving one back, `unpark`, channels. What happens when
-//! a lock is not free is not, nor is what `park`, scoped threads, `Once` and `Barrier` do. So these functions are
-//! led ([`patches`](crate::platform::patches)) to the ones here, which do the same to the same words of memory through the
+//! The library comes compiled, without instrumentation. What is generic or small is compiled into the program's crates
+//! and seen like everything else: taking a free lock, giving one back, `unpark`, channels. What happens when a lock is
+//! not free is not, nor is what `park`, scoped threads, `Once` and `Barrier` do. So these functions are led
+//! ([`patches`](crate::platform::patches)) to the ones here, which do the same to the same words of memory through the
 //! engine:
 //!
 //! - `Mutex::lock_contended` takes the lock once it reads 0: an acquiring exchange that waits. Nobody sleeps on the

@@ -36,14 +36,6 @@ impl<T> Global<T> {
         // SAFETY: a cell has an address.
         Entered { value: unsafe { NonNull::new_unchecked(self.value.get()) }, life: PhantomData, pass }
     }
-
-    /// The contents. The reference must be dropped before anything that may enter the runtime again.
-    #[allow(clippy::mut_from_ref)]
-    #[inline(always)]
-    pub fn get(&self) -> &mut T {
-        // SAFETY: by the rule of the module: one kernel thread, and no reference lives across a switch or a call out.
-        unsafe { &mut *self.value.get() }
-    }
 }
 
 /// A [`Global`] that has been entered, or a part of it. To leave is to drop this.

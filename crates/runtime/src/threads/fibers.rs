@@ -1,7 +1,7 @@
 //! The threads of the program.
 //!
-//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`donors`](crate::threads::donors). One of
-//! them runs; the others stand in a call to [`switch_to`], or have not begun.
+//! Thread 0 is `main`, on the process's own stack; the others borrow theirs from [`donors`](crate::threads::donors).
+//! One of them runs; the others stand in a call to [`switch_to`], or have not begun.
 
 use crate::platform::global::{Entered, Global};
 use crate::platform::layout::MOST_THREADS;

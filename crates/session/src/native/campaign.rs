@@ -5,7 +5,7 @@ use super::keeper::Keeper;
 use crate::event::{Event, Log};
 use crate::limits::Budget;
 use crate::request::CampaignRequest;
-use fencepost_mailbox::Restart;
+use fencepost_mailbox::{End, Restart};
 use fencepost_native::host::{Campaign, Results};
 use fencepost_trace::Plan;
 use std::sync::atomic::Ordering;
@@ -58,5 +58,5 @@ pub fn started(request: &CampaignRequest, usual: Option<u64>, log: &mut Log<'_>)
 
 /// The executions that were cut off.
 pub fn blocked(results: &Results) -> u64 {
-    ["step-limit", "timeout"].iter().filter_map(|end| results.ended.get(end)).sum()
+    [End::StepLimit, End::Timeout].iter().filter_map(|end| results.ended.get(end)).sum()
 }

@@ -34,13 +34,13 @@ static WATCHING: Global<Option<Watching>> = Global::new(None);
 
 /// Is an exploration watched?
 pub fn is_watching() -> bool {
-    WATCHING.get().is_some()
+    WATCHING.enter().is_some()
 }
 
 /// Reads what is asked for.
 pub fn prepare_watch(hunt: &Hunt, model: Model) {
     let labels: Vec<u32> = hunt.sites.iter().map(modules::label_at).collect();
-    *WATCHING.get() = Some(Watching {
+    *WATCHING.enter() = Some(Watching {
         points: names_of(hunt, &labels),
         violations: Violations::new(model, hunt.cycles.clone()),
         met: FxHashSet::default(),
@@ -53,7 +53,7 @@ pub fn prepare_watch(hunt: &Hunt, model: Model) {
 
 /// The exploration begins again, and so does what is known.
 pub fn start_over() {
-    if let Some(watching) = WATCHING.get() {
+    if let Some(watching) = &mut *WATCHING.enter() {
         watching.violations = Violations::new(watching.model, watching.hunt.cycles.clone());
         watching.met.clear();
         watching.left = watching.hunt.histories;
@@ -68,7 +68,7 @@ pub fn ended(
     failures: Vec<(FindingKind, Option<u32>)>,
     output: impl FnOnce() -> String,
 ) {
-    if let Some(watching) = WATCHING.get() {
+    if let Some(watching) = &mut *WATCHING.enter() {
         let harm = failure.or_else(|| wrong(&output(), &watching.hunt.outputs));
         watching.ended = Some(Ended { execution, harm, failures });
     }
@@ -76,7 +76,8 @@ pub fn ended(
 
 /// Looks at the graph of the execution that has just ended.
 pub fn look(trace: impl FnOnce() -> Trace, steps: impl Fn() -> Vec<GraphStep>) {
-    let Some(watching) = WATCHING.get() else { return };
+    let mut guard = WATCHING.enter();
+    let Some(watching) = &mut *guard else { return };
     if let Some(ended) = watching.ended.take() {
         watching.look(trace, steps, ended);
     }
@@ -84,7 +85,8 @@ pub fn look(trace: impl FnOnce() -> Trace, steps: impl Fn() -> Vec<GraphStep>) {
 
 /// Looks at the graph of an execution that is not told of because another one stands for it.
 pub fn partly(trace: impl FnOnce() -> Trace, steps: impl Fn() -> Vec<GraphStep>) {
-    let Some(watching) = WATCHING.get() else { return };
+    let mut guard = WATCHING.enter();
+    let Some(watching) = &mut *guard else { return };
     let ended = Ended { execution: 0, harm: None, failures: Vec::new() };
     watching.look(trace, steps, ended);
 }
@@ -139,7 +141,8 @@ impl Watching {
 
 /// Looks at an execution of a campaign that is no exploration.
 pub fn met(execution: u64, trace: &Trace, harm: Option<&Message>, failures: &[(FindingKind, Option<u32>)]) {
-    let Some(watching) = WATCHING.get() else { return };
+    let mut guard = WATCHING.enter();
+    let Some(watching) = &mut *guard else { return };
     if harm.is_none() && !watching.violations.wants_more() {
         return;
     }
@@ -163,7 +166,8 @@ pub fn met(execution: u64, trace: &Trace, harm: Option<&Message>, failures: &[(F
 
 /// Is nothing reordered in this execution but the pairs of the cycle? `None` if that is not known.
 pub fn is_alone(trace: &Trace, cycle: &Cycle) -> Option<bool> {
-    let watching = WATCHING.get().as_ref()?;
+    let guard = WATCHING.enter();
+    let watching = guard.as_ref()?;
     watching.violations.is_alone(trace, |event: &Event| point(&watching.points, trace, event), cycle)
 }
 
