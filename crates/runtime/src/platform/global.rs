@@ -126,77 +126,70 @@ mod unchecked {
 }
 
 /// Who has entered what.
+///
+/// Nothing here leaves on a stack what is another value the next time: an exploration recognises threads by their stacks,
+/// and below the program's frames there is what hooks have left.
 #[cfg(feature = "checked")]
 mod checked {
     use std::panic::Location;
-    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-    /// How many passes were given.
-    static GIVEN: AtomicU64 = AtomicU64::new(0);
-    /// Those up to this number are void.
-    static VOID: AtomicU64 = AtomicU64::new(0);
-    /// How many are in use.
-    static IN_USE: AtomicU64 = AtomicU64::new(0);
-    /// Where the last one was given.
-    static LAST: AtomicPtr<Location<'static>> = AtomicPtr::new(std::ptr::null_mut());
+    /// So many can be entered at the same time.
+    const MOST: usize = 64;
+    /// What is entered, in that order.
+    static ENTERED: [AtomicPtr<Entry>; MOST] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST];
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
     /// A mistake was found, and is being reported: nothing is checked meanwhile.
     static FOUND: AtomicBool = AtomicBool::new(false);
 
     /// The door of a global.
     pub struct Entry {
-        /// The pass of who is inside, or 0.
-        pass: AtomicU64,
+        /// Where whoever is inside has come in; null if nobody is.
         place: AtomicPtr<Location<'static>>,
     }
 
-    /// Somebody is inside.
-    pub struct Pass<'a> {
-        entry: &'a Entry,
-        number: u64,
-    }
-
-    fn name(place: &AtomicPtr<Location<'static>>) -> String {
-        // SAFETY: null, or the address of a constant.
-        unsafe { place.load(Ordering::Relaxed).as_ref() }.map_or("nowhere".to_owned(), ToString::to_string)
-    }
-
-    fn address(place: &'static Location<'static>) -> *mut Location<'static> {
-        std::ptr::from_ref(place).cast_mut()
-    }
+    /// Somebody is inside, or has no need to show that.
+    pub struct Pass<'a>(Option<&'a Entry>);
 
     impl Entry {
         pub const fn new() -> Entry {
-            Entry { pass: AtomicU64::new(0), place: AtomicPtr::new(std::ptr::null_mut()) }
+            Entry { place: AtomicPtr::new(std::ptr::null_mut()) }
+        }
+
+        fn name(&self) -> String {
+            // SAFETY: null, or the address of a constant.
+            let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() };
+            place.map_or("nowhere".to_owned(), ToString::to_string)
         }
 
         #[track_caller]
         pub fn enter(&self) -> Pass<'_> {
             let here = Location::caller();
-            if self.pass.load(Ordering::Relaxed) > VOID.load(Ordering::Relaxed) && !FOUND.swap(true, Ordering::Relaxed)
-            {
-                panic!("what was entered at {} is entered again at {here}", name(&self.place));
+            if !self.place.load(Ordering::Relaxed).is_null() && !FOUND.swap(true, Ordering::Relaxed) {
+                panic!("what was entered at {} is entered again at {here}", self.name());
             }
-            let number = GIVEN.fetch_add(1, Ordering::Relaxed) + 1;
-            self.pass.store(number, Ordering::Relaxed);
-            self.place.store(address(here), Ordering::Relaxed);
-            LAST.store(address(here), Ordering::Relaxed);
-            IN_USE.fetch_add(1, Ordering::Relaxed);
-            Pass { entry: self, number }
+            self.place.store(std::ptr::from_ref(here).cast_mut(), Ordering::Relaxed);
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            ENTERED[count.min(MOST - 1)].store(std::ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+            Pass(Some(self))
         }
 
         /// Somebody goes in who need not show a pass.
         pub fn pass_by(&self) -> Pass<'_> {
-            Pass { entry: self, number: 0 }
+            Pass(None)
         }
     }
 
     impl Drop for Pass<'_> {
         fn drop(&mut self) {
-            if self.number > VOID.load(Ordering::Relaxed) {
-                IN_USE.fetch_sub(1, Ordering::Relaxed);
-            }
-            if self.entry.pass.load(Ordering::Relaxed) == self.number {
-                self.entry.pass.store(0, Ordering::Relaxed);
+            let Some(entry) = self.0 else { return };
+            entry.place.store(std::ptr::null_mut(), Ordering::Relaxed);
+            let count = COUNT.load(Ordering::Relaxed).min(MOST);
+            let is_it = |i: &usize| std::ptr::eq(ENTERED[*i].load(Ordering::Relaxed), entry);
+            if let Some(at) = (0..count).rev().find(is_it) {
+                (at + 1..count)
+                    .for_each(|i| ENTERED[i - 1].store(ENTERED[i].load(Ordering::Relaxed), Ordering::Relaxed));
+                COUNT.store(count - 1, Ordering::Relaxed);
             }
         }
     }
@@ -204,16 +197,22 @@ mod checked {
     /// The running fiber is about to stand, or the program to run: nothing may be entered.
     #[track_caller]
     pub fn leave_all() {
-        if IN_USE.load(Ordering::Relaxed) != 0 && !FOUND.swap(true, Ordering::Relaxed) {
+        if let Some(last) = COUNT.load(Ordering::Relaxed).checked_sub(1)
+            && !FOUND.swap(true, Ordering::Relaxed)
+        {
             let here = Location::caller();
-            panic!("something is entered still, perhaps what was entered at {}, when {here} is reached", name(&LAST));
+            // SAFETY: entries are parts of statics.
+            let entry = unsafe { &*ENTERED[last.min(MOST - 1)].load(Ordering::Relaxed) };
+            panic!("what was entered at {} has not been left when {here} is reached", entry.name());
         }
     }
 
     /// Whatever is entered was entered by a fiber that will not run again.
     pub fn abandon() {
-        VOID.store(GIVEN.load(Ordering::Relaxed), Ordering::Relaxed);
-        IN_USE.store(0, Ordering::Relaxed);
+        for entered in &ENTERED[..COUNT.swap(0, Ordering::Relaxed).min(MOST)] {
+            // SAFETY: as above.
+            unsafe { &*entered.load(Ordering::Relaxed) }.place.store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
     }
 }
 
