@@ -1,7 +1,6 @@
 //! How executions end, and how the process does.
 
 use crate::drive::{campaign, conclusion, control};
-use crate::explore;
 use crate::hooks;
 pub use crate::platform::failure::{give_up, internal};
 use crate::platform::global::{self, Global};
@@ -9,7 +8,7 @@ use crate::platform::{modules, sys};
 use crate::threads::fibers;
 use fencepost_mailbox::End;
 use fencepost_trace::{Op, ThreadId};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -178,6 +177,33 @@ pub fn be_on_time() {
     }
 }
 
+/// Of an exploration: how often the program was run since this process began, or all started over.
+pub static RUNS: AtomicU64 = AtomicU64::new(0);
+/// How often it had been when somebody last looked whether it still is.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+/// Do several processes share the work? Then the clock is each one's own.
+pub static SHARES: AtomicBool = AtomicBool::new(false);
+/// One execution took too long, or the work on its graph, while no thread of the program ran.
+static LATE_BETWEEN: AtomicBool = AtomicBool::new(false);
+
+/// The clock says that so much time has passed as one execution may take. Was it one?
+fn is_late() -> bool {
+    let runs = RUNS.load(Ordering::Relaxed);
+    let seen = SEEN.swap(runs, Ordering::Relaxed);
+    !global::explores() || !SHARES.load(Ordering::Relaxed) || runs == seen
+}
+
+/// Has an exploration to stop because it took too long between two runs?
+pub fn take_late() -> bool {
+    LATE_BETWEEN.swap(false, Ordering::Relaxed)
+}
+
+/// An exploration begins.
+pub fn begin_exploring() {
+    RUNS.store(0, Ordering::Relaxed);
+    SEEN.store(0, Ordering::Relaxed);
+}
+
 /// The clock of the host says that an execution takes too long, or our own asks again. Nothing is entered here: who
 /// knows what was being done. `in_runtime` says whether it was the runtime that did something.
 fn late(again: bool, in_runtime: bool) {
@@ -189,12 +215,12 @@ fn late(again: bool, in_runtime: bool) {
     }
     if global::explores() && !fibers::is_visiting() {
         // No thread of the program runs.
-        if !again {
-            explore::hurry();
+        if !again && is_late() {
+            LATE_BETWEEN.store(true, Ordering::Relaxed);
         }
         return;
     }
-    let is_it = if again { is_overdue() } else { explore::is_late() };
+    let is_it = if again { is_overdue() } else { is_late() };
     if !is_it {
         return;
     }

@@ -8,13 +8,13 @@
 //! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
 //! execution: after the first, the second, the fourth ..., and after the last.
 
-use crate::explore;
 use crate::platform::global::{self, Global};
 use crate::platform::{layout, modules, sys};
 use crate::results;
 use crate::threads::fibers;
 use fencepost_mailbox::{Irreversible, Record, Request, Restart, Stack, state};
 use fencepost_trace::Action;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 struct State {
     restart: Restart,
@@ -43,10 +43,18 @@ pub fn begin(execution: u64) {
     STATE.enter().execution = execution;
 }
 
+/// What the program does would disturb other processes that do the same: of an exploration, this one does all.
+static STAYS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Does it?
+pub fn stays_alone() -> bool {
+    STAYS_ALONE.load(Ordering::Relaxed)
+}
+
 /// The program is about to write to a file of this name. If others run it at the same time, theirs would do so, too.
 pub fn writes_to_file() {
     if global::explores() {
-        return explore::stay_alone();
+        return STAYS_ALONE.store(true, Ordering::Relaxed);
     }
     if crate::drive::campaign::request().is_some_and(|request| request.crowded) {
         results::set_state(state::ALONE);

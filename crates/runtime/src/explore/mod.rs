@@ -40,11 +40,9 @@ pub use crate::results::{unsupported, unsupported_at, unsupported_here};
 use crate::threads::fibers;
 use fencepost_mailbox::Request;
 use fencepost_trace::{GraphStep, Op, Reply, ThreadId, Trace, VectorClock};
-pub use passes::{hurry, is_late, run};
+pub use passes::run;
 pub use program::has_other_ends;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-pub use workers::stay_alone;
 
 /// An exploration under way.
 struct State {
@@ -73,8 +71,6 @@ struct State {
 static STATE: Global<Option<State>> = Global::new(None);
 /// By thread: what happens before what it does now.
 static CLOCKS: Global<Vec<VectorClock>> = Global::new(Vec::new());
-/// How often the program was run since this process began, or all started over.
-static RUNS: AtomicU64 = AtomicU64::new(0);
 
 #[track_caller]
 fn state() -> Entered<'static, State> {

@@ -4,9 +4,9 @@ use super::program::{Program, take_verdict};
 use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
-use super::{CLOCKS, RUNS, STATE, State, request, shared, state, unsupported};
-use crate::drive::ending::{self, Verdict};
-use crate::drive::{conclusion, debugger, hunt};
+use super::{CLOCKS, STATE, State, request, shared, state, unsupported};
+use crate::drive::ending::{self, RUNS, Verdict};
+use crate::drive::{conclusion, debugger, hunt, restart};
 use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
@@ -15,10 +15,6 @@ use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, rep
 use fencepost_mailbox::{Record, Request};
 use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// One execution, or the work on its graph, takes too long.
-pub(super) static LATE: AtomicBool = AtomicBool::new(false);
 
 /// Why an exploration stops that the clock has caught.
 const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
@@ -31,8 +27,7 @@ pub(super) const MOST_CUT_OFF: u32 = 8;
 /// Explores the program.
 pub fn run(request: &'static Request) {
     CLOCKS.enter().clear();
-    RUNS.store(0, Relaxed);
-    SEEN.store(0, Relaxed);
+    ending::begin_exploring();
     *STATE.enter() = Some(State {
         request,
         verdicts: Vec::new(),
@@ -159,6 +154,7 @@ fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
     is_time_to_stop()?;
     let exploring = exploring();
     if jobs > 1
+        && !restart::stays_alone()
         && RUNS.load(Relaxed) >= state().next_fork
         && exploring.workers.load(Relaxed) < jobs
         && explorer.alternatives() > 1
@@ -174,7 +170,7 @@ fn is_time_to_stop() -> Flow {
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
     }
-    if LATE.swap(false, Relaxed) {
+    if ending::take_late() {
         return stop(TOO_LONG);
     }
     if shared::has_more() {
@@ -195,27 +191,6 @@ pub(super) fn stop(why: &str) -> Flow {
     unsupported(why);
     exploring().stop.store(1, Relaxed);
     Flow::Break(())
-}
-
-/// How often the program had been run when somebody last looked whether it still is.
-static SEEN: AtomicU64 = AtomicU64::new(0);
-
-/// Do several processes share the work? Then the clock is each one's own.
-pub(super) static SHARES: AtomicBool = AtomicBool::new(false);
-
-/// The clock says that so much time has passed as one execution may take. Was it one? Asked from a signal: it must
-/// not enter anything.
-pub fn is_late() -> bool {
-    let runs = RUNS.load(Relaxed);
-    let seen = SEEN.swap(runs, Relaxed);
-    !global::explores() || !SHARES.load(Relaxed) || runs == seen
-}
-
-/// The same, while the exploration itself is at work: it stops at the next opportunity.
-pub fn hurry() {
-    if is_late() {
-        LATE.store(true, Relaxed);
-    }
 }
 
 /// Runs one execution graph again.

@@ -2,8 +2,8 @@
 
 use super::visitor::Report;
 use super::workers::exploring;
-use super::{CLOCKS, RUNS, STATE, clock, request, shared, state, unseen};
-use crate::drive::ending::{self, Verdict};
+use super::{CLOCKS, STATE, clock, request, shared, state, unseen};
+use crate::drive::ending::{self, RUNS, Verdict};
 use crate::drive::{campaign, control, digest};
 use crate::platform::{global, modules};
 use crate::results;

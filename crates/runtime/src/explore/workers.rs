@@ -1,9 +1,8 @@
 //! Several processes share the work: each forks, and keeps half of the alternatives that are left.
 
-use super::passes::SHARES;
 use super::program::Program;
-use super::{RUNS, request, state, unsupported};
-use crate::drive::ending;
+use super::{request, state, unsupported};
+use crate::drive::ending::{self, RUNS, SHARES};
 use crate::platform::sys;
 use crate::results;
 use fencepost_explore::graph::Explorer;
@@ -57,11 +56,6 @@ pub(super) fn fork(explorer: &mut Explorer<Program>, jobs: u32) {
             state().next_fork = u64::MAX;
         }
     }
-}
-
-/// What the program does would disturb other processes that do the same: this one does all.
-pub fn stay_alone() {
-    state().next_fork = u64::MAX;
 }
 
 /// Waits for the processes that share the work.
