@@ -1,18 +1,21 @@
 //! Which violations of sequential consistency are in executions of a model, and which of them make the program fail.
 //!
 //! A violation is a cycle of program points. It is *feasible* if some execution contains it. It *does harm* if the
-//! program can fail when nothing but the pairs of this cycle is reordered: some execution fails, contains the cycle, and
-//! is one of the model restricted to these pairs ([`restricted`]). Where a failure takes several cycles together, none
-//! of which is enough, the fewest of them do harm.
+//! program can fail when nothing but the pairs of this cycle is reordered: some execution fails, contains the cycle,
+//! and is one of the model restricted to these pairs ([`restricted`]). Where a failure takes several cycles together,
+//! none of which is enough, the fewest of them do harm.
 //!
 //! If every execution of the model has been looked at, both answers are final, and do not depend on any seed.
 
 use fencepost_memory::axioms::Execution;
 use fencepost_memory::axioms::restricted::{self, Window};
-use fencepost_predict::confirm::confirm;
+use fencepost_predict::confirm::Accesses;
+use fencepost_predict::private::without_private;
 use fencepost_trace::{Cycle, Event, EventKind, Model, Trace};
+use std::borrow::Cow;
 
-/// Executions with more events than this are not asked whether a cycle alone does harm: relations are quadratic.
+/// Executions with more events than this, those aside that one thread alone is concerned with, are not asked whether a
+/// cycle alone does harm: relations are quadratic.
 pub const LONGEST: usize = 1_000;
 
 /// So many sets of cycles that fail together are told of.
@@ -27,6 +30,8 @@ pub struct Violations {
     harmful: Vec<bool>,
     /// Sets of cycles that have been told of.
     together: Vec<Vec<usize>>,
+    /// Was an execution too long to be asked about harm?
+    cut: bool,
 }
 
 /// What an execution has shown.
@@ -51,7 +56,7 @@ impl Violations {
     /// Nothing is known of these cycles yet.
     pub fn new(model: Model, cycles: Vec<Cycle>) -> Violations {
         let n = cycles.len();
-        Violations { model, cycles, exposed: vec![false; n], harmful: vec![false; n], together: Vec::new() }
+        Violations { model, cycles, exposed: vec![false; n], harmful: vec![false; n], together: Vec::new(), cut: false }
     }
 
     /// Which of them are feasible, as far as was seen?
@@ -64,19 +69,27 @@ impl Violations {
         &self.harmful
     }
 
+    /// Has an execution failed that was too long to be asked which cycle alone does that harm? Then what is not harmful
+    /// may be.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
     /// Does it pay to look at an execution that did not fail?
     pub fn wants_more(&self) -> bool {
         self.exposed.contains(&false)
     }
 
-    /// Looks at an execution of the model: what is new? `class` names the program point of an event, `fails` says whether
-    /// the program fails as it never does without reordering.
+    /// Looks at an execution of the model: what is new? `class` names the program point of an event, `fails` says
+    /// whether the program fails as it never does without reordering.
     pub fn look(&mut self, trace: &Trace, class: impl Fn(&Event) -> u32 + Copy, fails: bool) -> Shown {
         let wanted = |i: &usize| fails || !self.exposed[*i];
-        let there: Vec<usize> = (0..self.cycles.len())
-            .filter(wanted)
-            .filter(|i| confirm(trace, &self.cycles[*i], class).is_some())
-            .collect();
+        let accesses = Accesses::new(trace, class);
+        if accesses.is_sequential() {
+            return Shown::default();
+        }
+        let is_there = |i: &usize| accesses.cycle(&self.cycles[*i]).is_some();
+        let there: Vec<usize> = (0..self.cycles.len()).filter(wanted).filter(is_there).collect();
         let mut news = Vec::new();
         for i in &there {
             if !std::mem::replace(&mut self.exposed[*i], true) {
@@ -100,19 +113,14 @@ impl Violations {
         Shown { news, together }
     }
 
-    /// Is this execution, which contains the cycle, one in which nothing but its pairs is reordered? `None` if it is too
-    /// long to tell.
-    pub fn is_alone(&self, trace: &Trace, class: impl Fn(&Event) -> u32 + Copy, cycle: &Cycle) -> Option<bool> {
-        if trace.events.len() > LONGEST {
-            return None;
-        }
-        let execution = Execution::from_trace(trace).ok()?;
-        Some(restricted::check(&execution, self.model, &windows(trace, cycle, class)).is_ok())
-    }
-
     /// Which of the cycles in an execution are enough for it: each alone, which is said, or else the fewest together.
-    fn causes(&self, trace: &Trace, class: impl Fn(&Event) -> u32 + Copy, there: &[usize]) -> (bool, Vec<usize>) {
-        if trace.events.len() > LONGEST || there.iter().all(|i| self.harmful[*i]) {
+    fn causes(&mut self, trace: &Trace, class: impl Fn(&Event) -> u32 + Copy, there: &[usize]) -> (bool, Vec<usize>) {
+        if there.iter().all(|i| self.harmful[*i]) {
+            return (true, Vec::new());
+        }
+        let trace = &*short(trace);
+        if trace.events.len() > LONGEST {
+            self.cut = true;
             return (true, Vec::new());
         }
         let Ok(execution) = Execution::from_trace(trace) else { return (true, Vec::new()) };
@@ -132,6 +140,22 @@ impl Violations {
         };
         (is_alone, chosen.into_iter().map(|k| there[k]).collect())
     }
+}
+
+/// Is this execution, which contains the cycle, one of `model` in which nothing but the pairs of the cycle is
+/// reordered? `None` if it is too long to tell.
+pub fn is_alone(model: Model, trace: &Trace, class: impl Fn(&Event) -> u32 + Copy, cycle: &Cycle) -> Option<bool> {
+    let trace = &*short(trace);
+    if trace.events.len() > LONGEST {
+        return None;
+    }
+    let execution = Execution::from_trace(trace).ok()?;
+    Some(restricted::check(&execution, model, &windows(trace, cycle, class)).is_ok())
+}
+
+/// A trace that can be asked; of a long one what one thread alone is concerned with is left out.
+fn short(trace: &Trace) -> Cow<'_, Trace> {
+    if trace.events.len() <= LONGEST { Cow::Borrowed(trace) } else { Cow::Owned(without_private(trace)) }
 }
 
 /// Leaves out, one after the other, what is not needed; nothing if all together are not enough.

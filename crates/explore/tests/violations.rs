@@ -3,7 +3,10 @@
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, trace_of};
 use fencepost_explore::violations::Violations;
 use fencepost_litmus::{LitmusProgram, LitmusTest};
+use fencepost_memory::axioms::{Execution, consistent};
 use fencepost_memory::graph::{Graph, Node};
+use fencepost_predict::confirm::Accesses;
+use fencepost_predict::private::without_private;
 use fencepost_trace::{Cycle, Event, Failure, Label, Model, Outcome, Segment, ThreadId, Trace};
 
 /// Two store-bufferings one after the other, in the same threads.
@@ -125,4 +128,61 @@ exists (1:r0=0)
     let sb = [cycle([5, 8, 12, 13])];
     assert_eq!(explore(source, &sb, 0, |_| false).violations.exposed(), [true]);
     assert_eq!(explore(source, &sb, 1, |_| false).violations.exposed(), [true]);
+}
+
+/// What is quick to tell is right: in every execution of a program with a location of each thread's own, that there is no
+/// cycle is what the axioms of sequential consistency say; and without these locations there are the same cycles, in
+/// executions that the same models permit.
+#[test]
+fn executions_are_told_apart_as_the_axioms_do() {
+    let source = TWICE.replace("[w]=0;", "[w]=0; [p]=0; [q]=0;").replace("* w)", "* w, atomic_int* p, atomic_int* q)");
+    let (first, second) = source.split_once("P1").expect("two threads");
+    let own = |text: &str, place: &str| {
+        let store = format!("  atomic_store_explicit({place}, 1, memory_order_relaxed);\n  int r0");
+        text.replace("  int r0", &store)
+    };
+    let source = format!("{}P1{}", own(first, "p"), own(second, "q"));
+    let test = LitmusTest::parse("test", source.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{source}"));
+    let lines = [cycle([5, 7, 14, 16]), cycle([9, 10, 18, 19]), cycle([5, 10, 18, 16])];
+    let mut counts = [0; 2];
+    let mut explorer = Explorer::new(test.program(), Options::new(Model::Tso)).expect("it has axioms");
+    let traces = explorer.explore(Traces::default).expect("it is deterministic").0;
+    for trace in traces {
+        let is = |trace: &Trace, model: Model| {
+            consistent(&Execution::from_trace(trace).unwrap_or_else(|e| panic!("{e}")), model).is_ok()
+        };
+        let accesses = Accesses::new(&trace, |event| line(&trace, event));
+        assert_eq!(accesses.is_sequential(), is(&trace, Model::Sc), "{trace:?}");
+        counts[usize::from(accesses.is_sequential())] += 1;
+        let less = without_private(&trace);
+        assert_eq!(less.events.len() + 2, trace.events.len(), "the two stores are gone: {less:?}");
+        assert!(is(&less, Model::Tso));
+        assert_eq!(is(&less, Model::Sc), is(&trace, Model::Sc), "{trace:?}");
+        let short = Accesses::new(&less, |event| line(&less, event));
+        for cycle in &lines {
+            assert_eq!(short.cycle(cycle).is_some(), accesses.cycle(cycle).is_some(), "{cycle:?} in {trace:?}");
+        }
+    }
+    // Each of the two store-bufferings has 3 executions that are sequentially consistent and one that is not.
+    assert_eq!(counts, [7, 9]);
+}
+
+/// Keeps the trace of every execution.
+#[derive(Default)]
+struct Traces(Vec<Trace>);
+
+impl Visitor<LitmusProgram> for Traces {
+    fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
+        self.0.push(trace_of(program, graph, Model::Tso, Outcome::Finished));
+        Flow::Continue(())
+    }
+    fn stuck(&mut self, _: &LitmusProgram, _: &Graph, stuck: Stuck) -> Flow {
+        panic!("{stuck:?}");
+    }
+    fn failed(&mut self, _: &LitmusProgram, _: &Graph, thread: ThreadId, failure: Failure) -> Flow {
+        panic!("{thread} {failure:?}");
+    }
+    fn race(&mut self, _: &LitmusProgram, _: &Graph, _: Node, _: Node) -> Flow {
+        panic!("a race");
+    }
 }

@@ -31,10 +31,12 @@ pub enum Record {
         trace: Trace,
         /// For each of the trace's labels where it is.
         places: Vec<Frame>,
+        /// How many events the execution had: some may be left out.
+        length: u64,
     },
     /// A trial of a hunt brought its cycle about.
     Exposed {
-        /// The number of the task.
+        /// The number of the task; where cycles are looked for in every execution, that of the cycle.
         task: u32,
         /// Which execution.
         execution: u64,
@@ -53,9 +55,6 @@ pub enum Record {
         /// See `steps`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         shared: Vec<(u64, u8)>,
-        /// Was it looked for in passing? Then `task` is the number of the cycle.
-        #[serde(default)]
-        met: bool,
         /// Cycles that made the program fail together.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<u32>,

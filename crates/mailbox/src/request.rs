@@ -38,6 +38,9 @@ pub struct Request {
     pub keep_outputs: bool,
     /// Write the trace of every execution to the log? For replays.
     pub keep_traces: bool,
+    /// In the trace of a long execution, leave out what one thread alone is concerned with? For predictions.
+    #[serde(default)]
+    pub shared_only: bool,
     /// Stop after the first execution with a finding?
     pub stop_at_first: bool,
     /// Fences that the program does not have.

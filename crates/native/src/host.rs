@@ -93,6 +93,7 @@ impl Campaign {
                 status_is_finding: true,
                 keep_outputs: false,
                 keep_traces: false,
+                shared_only: false,
                 stop_at_first: false,
                 fences: Vec::new(),
                 hidden: Vec::new(),

@@ -197,7 +197,7 @@ fn features_of_cxx_replay() {
                 let traces = run(&campaign).traces;
                 assert_eq!(traces.len(), 100);
                 for again in traces {
-                    let Record::Trace { trace: t, places: p, execution } = again else { panic!("a trace") };
+                    let Record::Trace { trace: t, places: p, execution, .. } = again else { panic!("a trace") };
                     assert_eq!((&t, &p), (&trace, &places), "{feature} under {model}, seed {seed}, replay {execution}");
                 }
             }

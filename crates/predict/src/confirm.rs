@@ -1,7 +1,7 @@
 //! Is the cycle there?
 
-use fencepost_trace::{Cycle, Event, EventId, EventKind, Trace};
-use rustc_hash::FxHashSet;
+use fencepost_trace::{Cycle, Event, EventId, EventKind, ThreadId, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A location's list, the place of what was read there, and of what was written.
 type Place = (u32, Option<u32>, Option<u32>);
@@ -61,37 +61,117 @@ impl Places {
     }
 }
 
+/// The accesses of a trace, to look for any number of cycles in.
+pub struct Accesses<'a> {
+    trace: &'a Trace,
+    places: Places,
+    /// For each program point its accesses, by their index.
+    of_class: FxHashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Accesses<'a> {
+    /// Those of this trace; `class` names the program point of an event.
+    pub fn new(trace: &'a Trace, class: impl Fn(&Event) -> u32) -> Accesses<'a> {
+        let mut of_class: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for (i, event) in trace.events.iter().enumerate() {
+            if !matches!(event.kind, EventKind::Commit { .. } | EventKind::Fence { .. }) {
+                of_class.entry(class(event)).or_default().push(i);
+            }
+        }
+        Accesses { trace, places: Places::new(trace), of_class }
+    }
+
+    /// Is the execution known to have no cycle at all? Quick to tell, where looking for every cycle is not.
+    pub fn is_sequential(&self) -> bool {
+        let mixes = |event: &Event| match &event.kind {
+            EventKind::Load { parts, .. } | EventKind::Rmw { parts, .. } => !parts.is_empty(),
+            _ => false,
+        };
+        if self.trace.events.iter().any(mixes) {
+            return false;
+        }
+        let mut edges = Edges { behind: vec![Vec::new(); self.trace.events.len()], before: Vec::new() };
+        edges.before = vec![0; edges.behind.len()];
+        // Program order; and at each location a write before what reads it, and both before the next write.
+        let mut last: FxHashMap<ThreadId, usize> = FxHashMap::default();
+        let mut writes: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        for (i, place) in self.places.of.iter().enumerate() {
+            let Some((list, _, written)) = place else { continue };
+            if let Some(before) = last.insert(self.trace.events[i].thread, i) {
+                edges.add(before, i);
+            }
+            written.and_then(|place| writes.insert((*list, place), i));
+        }
+        for ((list, place), write) in &writes {
+            writes.get(&(*list, place + 1)).into_iter().for_each(|next| edges.add(*write, *next));
+        }
+        for (i, place) in self.places.of.iter().enumerate() {
+            let Some((list, Some(read), _)) = place else { continue };
+            writes.get(&(*list, *read)).into_iter().for_each(|write| edges.add(*write, i));
+            writes.get(&(*list, read + 1)).into_iter().for_each(|next| edges.add(i, *next));
+        }
+        edges.have_no_cycle()
+    }
+
+    /// The events of a happens-before cycle through the program points of this one, in their order.
+    pub fn cycle(&self, cycle: &Cycle) -> Option<Vec<EventId>> {
+        let mut candidates: Vec<Vec<usize>> = Vec::new();
+        for wanted in cycle.labels() {
+            candidates.push(self.of_class.get(&wanted)?.clone());
+        }
+        if candidates.is_empty() {
+            return None;
+        }
+        // Which of the labels is the second of its segment.
+        let second: Vec<bool> =
+            cycle.segments.iter().flat_map(|s| std::iter::once(false).chain(s.second.map(|_| true))).collect();
+        for (list, second) in candidates.iter_mut().zip(&second) {
+            drop_alike(self.trace, &self.places, *second, list);
+        }
+        let (trace, places) = (self.trace, &self.places);
+        let mut search = Search { trace, places, candidates, second, chosen: Vec::new(), steps: 0 };
+        search.next().then(|| search.chosen.iter().map(|i| trace.events[*i].id).collect())
+    }
+}
+
+/// What comes directly behind what.
+struct Edges {
+    behind: Vec<Vec<usize>>,
+    /// For each event from how many it comes behind.
+    before: Vec<u32>,
+}
+
+impl Edges {
+    fn add(&mut self, a: usize, b: usize) {
+        if a != b {
+            self.behind[a].push(b);
+            self.before[b] += 1;
+        }
+    }
+
+    fn have_no_cycle(mut self) -> bool {
+        let mut ready: Vec<usize> = (0..self.before.len()).filter(|i| self.before[*i] == 0).collect();
+        let mut done = 0;
+        while let Some(i) = ready.pop() {
+            done += 1;
+            for next in std::mem::take(&mut self.behind[i]) {
+                self.before[next] -= 1;
+                if self.before[next] == 0 {
+                    ready.push(next);
+                }
+            }
+        }
+        done == self.before.len()
+    }
+}
+
 /// The events of a happens-before cycle through these program points, in their order: the pairs of each segment in
 /// program order, the last access of each segment before the first of the next in conflict order. `class` names the
 /// program point of an event.
 ///
 /// Such a cycle is a proof that the execution is not sequentially consistent.
 pub fn confirm(trace: &Trace, cycle: &Cycle, class: impl Fn(&Event) -> u32) -> Option<Vec<EventId>> {
-    let wanted: Vec<u32> = cycle.labels().collect();
-    let mut candidates: Vec<Vec<usize>> = vec![Vec::new(); wanted.len()];
-    for (i, event) in trace.events.iter().enumerate() {
-        if matches!(event.kind, EventKind::Commit { .. } | EventKind::Fence { .. }) {
-            continue;
-        }
-        let class = class(event);
-        for (list, wanted) in candidates.iter_mut().zip(&wanted) {
-            if *wanted == class {
-                list.push(i);
-            }
-        }
-    }
-    if candidates.is_empty() || candidates.iter().any(Vec::is_empty) {
-        return None;
-    }
-    // Which of the labels is the second of its segment.
-    let second: Vec<bool> =
-        cycle.segments.iter().flat_map(|s| std::iter::once(false).chain(s.second.map(|_| true))).collect();
-    let places = Places::new(trace);
-    for (list, second) in candidates.iter_mut().zip(&second) {
-        drop_alike(trace, &places, *second, list);
-    }
-    let mut search = Search { trace, places, candidates, second, chosen: Vec::new(), steps: 0 };
-    search.next().then(|| search.chosen.iter().map(|i| trace.events[*i].id).collect())
+    Accesses::new(trace, class).cycle(cycle)
 }
 
 /// Of the loads of one thread that read the same store, as a loop that waits has many, one is enough: conflicts are
@@ -118,7 +198,7 @@ const MOST_STEPS: u64 = 1_000_000;
 
 struct Search<'a> {
     trace: &'a Trace,
-    places: Places,
+    places: &'a Places,
     candidates: Vec<Vec<usize>>,
     second: Vec<bool>,
     chosen: Vec<usize>,

@@ -6,6 +6,7 @@
 //! perhaps not. The parts, in the order of their use:
 //!
 //! - [`Profile`]: an execution, thread by thread; [`kept_behind`]: what a model preserves of program order;
+//! - [`private`]: memory that one thread alone accesses, which is left out;
 //! - [`critical`]: all cycles that are critical, directly: what `fencepost hunt` uses;
 //! - [`relaxer`] and [`orion`]: the predictions of the two papers, for comparison;
 //! - [`solve`]: a [`Schedule`](fencepost_trace::Schedule) that makes a cycle come true;
@@ -19,6 +20,7 @@ pub mod cover;
 pub mod critical;
 mod order;
 pub mod orion;
+pub mod private;
 mod profile;
 pub mod relaxer;
 pub mod solve;

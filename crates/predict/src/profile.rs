@@ -1,5 +1,6 @@
 //! Executions as prediction sees them: what each thread did, in its own order.
 
+use crate::private::Owners;
 use fencepost_trace::{
     Event, EventId, EventKind, FenceOrder, Hidden, LoadOrder, Location, RmwOrder, Size, StoreOrder, Trace, Value,
 };
@@ -91,25 +92,20 @@ impl Profile {
         Profile { threads }
     }
 
-    /// These executions without what cannot matter to their order: accesses to memory that one thread alone accesses, in
-    /// all of them, as long as they are no barriers.
+    /// These executions without what cannot matter to their order: accesses to memory that one thread alone accesses,
+    /// in all of them, as long as they are no barriers.
     pub fn shared_only(profiles: &[Profile]) -> Vec<Profile> {
-        let mut owners: FxHashMap<u64, Option<u32>> = FxHashMap::default();
+        let mut owners = Owners::default();
         for profile in profiles {
             for (t, thread) in profile.threads.iter().enumerate() {
-                for item in thread.iter().filter(|item| item.is_visible()) {
-                    for block in item.at.address / 8..=(item.at.end() - 1) / 8 {
-                        let owner = owners.entry(block).or_insert(Some(t as u32));
-                        *owner = owner.filter(|owner| *owner == t as u32);
-                    }
-                }
+                thread.iter().filter(|item| item.is_visible()).for_each(|item| owners.add(t as u32, item.at));
             }
         }
+        owners.close();
         let is_private = |item: &Item| {
             let kind = item.kind;
             let barrier = kind.exclusive || kind.releases || kind.acquires || kind.seq_cst;
-            let mut blocks = item.at.address / 8..=(item.at.end() - 1) / 8;
-            item.is_visible() && !barrier && blocks.all(|block| owners.get(&block).is_some_and(Option::is_some))
+            item.is_visible() && !barrier && owners.is_private(item.at)
         };
         profiles.iter().map(|profile| profile.without(is_private)).collect()
     }

@@ -80,7 +80,8 @@ pub struct Args {
     /// Give an execution of a native program up after so long
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Work and limits")]
     timeout: Duration,
-    /// The seed of the hunt: the same seed gives the same cycles, executions and findings, whatever --jobs is
+    /// The seed of the trials: the same seed gives the same executions and findings, whatever --jobs is; which
+    /// violations there are is the same at every seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Where findings and their executions are written, if there are any

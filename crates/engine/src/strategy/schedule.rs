@@ -3,6 +3,7 @@
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;
 use fencepost_trace::{Schedule, ThreadId};
+use rustc_hash::FxHashSet;
 
 /// How many operations a thread may make that nobody expected before the schedule is given up.
 const MOST_EXTRA: u32 = 64;
@@ -18,6 +19,8 @@ pub struct OnSchedule {
     next: usize,
     /// For each thread its next expected operation.
     at: Vec<usize>,
+    /// For each thread where operations are expected of it at all.
+    known: Vec<FxHashSet<u32>>,
     extra: u32,
     /// How far behind the newest store the load reads that is being performed.
     back: u32,
@@ -28,12 +31,27 @@ impl OnSchedule {
     /// On this schedule; what it leaves open is decided by the seed.
     pub fn new(schedule: Schedule, seed: u64) -> Self {
         let at = vec![0; schedule.expected.len()];
-        OnSchedule { schedule, next: 0, at, extra: 0, back: 0, random: Random::new(seed) }
+        let known = schedule.expected.iter().map(|labels| labels.iter().copied().collect()).collect();
+        OnSchedule { schedule, next: 0, at, known, extra: 0, back: 0, random: Random::new(seed) }
     }
 
     /// Was every step taken?
     pub fn is_done(&self) -> bool {
         self.next == self.schedule.steps.len()
+    }
+
+    /// A store that nobody expects, such as one to memory of the thread's own: it need not wait. Otherwise it would, and
+    /// what was asked for behind it, and a buffer would grow with the length of the execution.
+    fn unexpected(&self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        actors.iter().position(|actor| match actor {
+            Actor::Buffer(commit) => !self.expects(commit.thread.index(), pending(actor).label),
+            Actor::Thread(_) => false,
+        })
+    }
+
+    /// Is an operation of this thread expected at this label?
+    fn expects(&self, thread: usize, label: u32) -> bool {
+        self.known.get(thread).is_some_and(|known| known.contains(&label))
     }
 
     /// The actor that the schedule wants next; `None` if it has ended or cannot be followed.
@@ -66,6 +84,10 @@ impl OnSchedule {
             return true;
         }
         let expected = &self.schedule.expected[t];
+        // What nobody expects of it at all, such as accesses to memory of its own, is no sign of anything.
+        if !self.expects(t, pending.label) {
+            return true;
+        }
         match (self.at[t]..expected.len()).find(|i| expected[*i] == pending.label) {
             Some(i) => {
                 self.at[t] = i + 1;
@@ -76,8 +98,6 @@ impl OnSchedule {
                 }
                 true
             }
-            // What nobody expects of it at all, such as accesses to memory of its own, is no sign of anything.
-            None if !expected.contains(&pending.label) => true,
             None => {
                 self.extra += 1;
                 self.extra < MOST_EXTRA
@@ -90,6 +110,9 @@ impl Strategy for OnSchedule {
     fn actor(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         self.back = 0;
         if !self.is_done() {
+            if let Some(actor) = self.unexpected(actors, pending) {
+                return Some(actor);
+            }
             match self.on_schedule(actors, pending) {
                 Some(actor) => return Some(actor),
                 None => self.next = self.schedule.steps.len(),

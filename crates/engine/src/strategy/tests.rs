@@ -53,10 +53,14 @@ fn store_buffering() -> Script {
 
 /// In how many of 100 executions both loads read the initial value.
 fn cycles(strategy: impl Fn(u64) -> StrategySpec) -> usize {
+    cycles_of(store_buffering, strategy)
+}
+
+fn cycles_of(script: impl Fn() -> Script, strategy: impl Fn(u64) -> StrategySpec) -> usize {
     let shows = |seed: u64| {
         let mut strategy = Planned::new(Model::Tso, strategy(seed), None).expect("no graph");
         let mut execution = Execution::new(Tso::default());
-        let outcome = run(&mut execution, &mut store_buffering(), &mut strategy, Limits::default());
+        let outcome = run(&mut execution, &mut script(), &mut strategy, Limits::default());
         assert_eq!(outcome, Outcome::Finished);
         let trace = execution.trace(|label| Label { line: label, ..Label::default() });
         let mut loads = trace.events.iter().filter_map(|event| match event.kind {
@@ -81,6 +85,29 @@ fn a_schedule_is_followed_to_its_end() {
     let mut committing = schedule;
     committing.steps.insert(2, ScheduleStep { commit: true, ..step(0, 0) });
     assert_eq!(cycles(|seed| StrategySpec::Schedule { seed, schedule: committing.clone() }), 0);
+}
+
+/// A store that the schedule does not know of leaves its buffer at once: under tso those behind it could not leave before
+/// it does, and the commit that the schedule asks for would not be there.
+#[test]
+fn what_a_schedule_does_not_know_of_does_not_wait() {
+    let own = Location { address: 0x300, size: Size::B4 };
+    let script = || {
+        let mut script = store_buffering();
+        let store = Access::Store { at: own, order: StoreOrder::Relaxed, value: Value(1) };
+        script.threads[0].insert(0, Op::Access(store));
+        script
+    };
+    let commit = ScheduleStep { commit: true, ..step(0, 0) };
+    let steps = vec![step(0, 0), step(0, 1), commit, step(1, 0), step(1, 1)];
+    let mut schedule = Schedule { expected: vec![vec![11, 12], vec![20, 21]], steps };
+    let on = |schedule: &Schedule| {
+        let schedule = schedule.clone();
+        cycles_of(script, move |seed| StrategySpec::Schedule { seed, schedule: schedule.clone() })
+    };
+    assert_eq!(on(&schedule), 0, "thread 1 reads what thread 0 has stored");
+    schedule.steps.remove(2);
+    assert_eq!(on(&schedule), 100, "what the schedule knows of waits");
 }
 
 #[test]

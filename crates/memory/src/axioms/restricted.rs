@@ -27,13 +27,15 @@ pub fn check(execution: &Execution, model: Model, windows: &[Window]) -> Result<
     uniproc(execution)?;
     atomicity(execution)?;
     let accesses = execution.accesses();
+    let whose = |(from, to): &Window| {
+        let node = execution.nodes.iter().find(|node| node.id == *from)?;
+        Some((node.thread, *from, *to))
+    };
+    let windows: Vec<_> = windows.iter().filter_map(whose).collect();
     let inside = |(a, b): &(usize, usize)| {
         let (first, second) = (&execution.nodes[*a], &execution.nodes[*b]);
-        windows.iter().any(|(from, to)| {
-            // Events of a thread are numbered in program order.
-            let same = execution.nodes.iter().find(|node| node.id == *from);
-            same.is_some_and(|node| node.thread == first.thread) && *from <= first.id && second.id <= *to
-        })
+        // Events of a thread are numbered in program order.
+        windows.iter().any(|(thread, from, to)| *thread == first.thread && *from <= first.id && second.id <= *to)
     };
     let po = execution.po.restrict(&accesses, &accesses);
     let kept = Relation::from_pairs(execution.size(), po.pairs().filter(|pair| !inside(pair)));

@@ -10,6 +10,7 @@ use crate::results::{drop_output, hash, header, log, note, read_output};
 use crate::threads::fibers;
 use crate::{explore, hooks, results};
 use fencepost_mailbox::{AccessSite, End, Frame, Header, Message, Record, Report, Request, Stack, death};
+use fencepost_predict::private::without_private;
 use fencepost_runtime_core::ending::{Renumbering, keep_end};
 use fencepost_safety::Leaving;
 use fencepost_trace::{Action, FindingKind, Outcome, ThreadId, Trace};
@@ -78,6 +79,10 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     }
     // Findings speak of events by their numbers in the trace.
     let mut trace = request.keep_traces.then(|| explore::take_trace().unwrap_or_else(control::trace));
+    let length = trace.as_ref().map_or(0, |trace| trace.events.len() as u64);
+    if request.shared_only && length > LONG_TRACE {
+        trace = trace.map(|trace| without_private(&trace));
+    }
     let sites: Vec<AccessSite> = found.iter().flat_map(|f| f.sites.iter().copied()).collect();
     let numbers = trace.as_mut().and_then(|trace| shorten(trace, &sites));
     if let Some(numbers) = &numbers {
@@ -131,7 +136,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         }
         let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
         trace.labels.iter_mut().for_each(|label| label.line = 0);
-        log(&Record::Trace { execution, trace, places });
+        log(&Record::Trace { execution, trace, places, length });
         log(&Record::Locals { list: details::locals() });
     }
     if request.digests.contains(&execution)
@@ -193,6 +198,8 @@ fn cut_off(header: &Header, late: bool) {
     }
 }
 
+/// Of traces with more events than this only what several threads are concerned with is kept, where that was asked for.
+const LONG_TRACE: u64 = 5_000;
 /// More events than this of an execution are not kept, unless a finding is about earlier ones: nobody reads them.
 const MOST_EVENTS: usize = 100_000;
 /// More than this are not kept in any case: the log has an end.

@@ -5,6 +5,7 @@ use crate::explore;
 use crate::platform::global::{Entered, Global};
 use crate::platform::modules;
 use crate::results;
+use fencepost_explore::violations::is_alone;
 use fencepost_mailbox::{Hunt, Message, Record, output_fingerprint};
 use fencepost_predict::confirm::confirm;
 use fencepost_trace::{Event, EventKind, FindingKind, StrategySpec, Task, Trace, Trials};
@@ -70,11 +71,10 @@ pub fn end(
     let asked = campaign::request().and_then(|request| request.hunt.as_ref());
     let outputs = asked.map_or(&[][..], |hunt| &hunt.outputs);
     let harm = failure.or_else(|| wrong(&output(), outputs));
-    let trace = control::trace();
-    watch::met(execution, &trace, harm.as_ref(), &failures);
     if HUNTING.enter().is_none() {
-        return;
+        return watch::met(execution, control::trace, harm.as_ref(), &failures);
     }
+    let trace = control::trace();
     let hunting = &mut *hunting();
     let index = hunting.trials.task(execution);
     let Some(task) = hunting.trials.tasks.get(index) else { return };
@@ -82,7 +82,8 @@ pub fn end(
         return;
     }
     // What fails because of something else besides is not its doing.
-    let harm = harm.filter(|_| watch::is_alone(&trace, &task.cycle) != Some(false));
+    let class = |event: &Event| point(&hunting.points, &trace, event);
+    let harm = harm.filter(|_| is_alone(trace.model, &trace, class, &task.cycle) != Some(false));
     if hunting.known.0 != index {
         hunting.known = (index, [false; 2]);
     }
@@ -97,7 +98,6 @@ pub fn end(
         choices,
         steps: Vec::new(),
         shared: Vec::new(),
-        met: false,
         with: Vec::new(),
     });
 }

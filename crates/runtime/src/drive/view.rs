@@ -335,6 +335,8 @@ fn take_events(view: &mut View, places: &mut Vec<Location>) {
             // One of order seq_cst does not wait.
             if buffers && order != StoreOrder::SeqCst {
                 let buffered = &mut view.own(thread).buffered;
+                // One whose bytes are all stored again leaves before this one does, and nobody looks at it until then.
+                buffered.retain(|older| !at.covers(older.at));
                 buffered.iter_mut().filter(|older| older.at.overlaps(at)).for_each(|older| older.is_hidden = true);
                 buffered.push(Waiting { store: id, at, value: at.size.truncate(value.0), is_hidden: false });
             }

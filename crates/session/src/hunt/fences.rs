@@ -10,7 +10,6 @@ use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, search};
 use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
-use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Profile, cover, kept_behind};
@@ -22,8 +21,10 @@ use std::time::Instant;
 /// A pair of program points that must be kept in order.
 type Pair = (u32, u32);
 
-/// Executions that verify an advice where not all can be explored: few first, since they may fail.
-const PORTIONS: [u64; 2] = [2_000, 8_000];
+/// Executions that verify an advice where not all can be explored: few first, since they may fail. Fewer if executions
+/// have more events than `LONG`.
+const PORTIONS: [u64; 3] = [2_000, 18_000, 80_000];
+const LONG: u64 = 3_000;
 
 /// How often the hunt is repeated.
 const ROUNDS: usize = 5;
@@ -71,7 +72,7 @@ pub fn advise(
         }
         chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
     }
-    if verified == Some(VerifiedBy::Explored) {
+    if verified.is_some() {
         // What nothing depends on is left out.
         let mut i = 0;
         while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
@@ -104,7 +105,7 @@ fn holds(
     }
     let mut done = 0;
     for portion in PORTIONS {
-        let portion = share(subject, portion).max(1);
+        let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
         let tested = subject.test(done, portion, fences)?;
         found.executions += tested.executions;
         if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {

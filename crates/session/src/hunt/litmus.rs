@@ -3,7 +3,8 @@
 use super::fenced::{Extra, Fenced, Ran, execute_on};
 use super::options::Options;
 use super::subject::{
-    Again, Attempt, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject, Tested,
+    Again, Attempt, BASE_SEED, Explored, ExposedGraph, Exposure, Fences, Looked, ProgramPoint, SAMPLES, Sampled, Seen,
+    Subject, Tested,
 };
 use crate::error::Error;
 use crate::limits::litmus_limits;
@@ -14,7 +15,7 @@ use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{
     ExploreError, Explorer, Flow, Options as ExploreOptions, Races, Stuck, Visitor, replay_steps, steps_of, trace_of,
 };
-use fencepost_explore::violations::Violations;
+use fencepost_explore::violations::{Violations, is_alone};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_memory::{MachineOptions, with_machine};
@@ -22,7 +23,7 @@ use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
-    Cycle, CyclePoint, EventKind, Failure, GraphStep, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
+    Cycle, CyclePoint, Event, EventKind, Failure, GraphStep, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
     execution_seed,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -158,7 +159,7 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut seen = Seen::default();
         for execution in 0..self.options.executions.max(STATES) {
-            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let strategy = StrategySpec::Uniform { seed: execution_seed(BASE_SEED, execution) };
             let ran = self.execute(Model::Sc, strategy, &extra);
             seen.executions += 1;
             seen.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
@@ -221,7 +222,7 @@ impl Subject for LitmusSubject<'_> {
         let extra = self.extra(fences);
         let mut sampled = Sampled { executions: SAMPLES, ..Sampled::default() };
         for execution in 0..SAMPLES {
-            let strategy = StrategySpec::Uniform { seed: execution_seed(self.options.seed, execution) };
+            let strategy = StrategySpec::Uniform { seed: execution_seed(BASE_SEED, execution) };
             let ran = self.execute(self.options.model, strategy, &extra);
             sampled.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             let names = self.names(&ran);
@@ -235,6 +236,10 @@ impl Subject for LitmusSubject<'_> {
         Ok(Tested::default())
     }
 
+    fn look_through(&mut self, _: &[Cycle], _: u64, _: u64, _: &Fences) -> Result<Option<Looked>, Error> {
+        Ok(None)
+    }
+
     fn longest(&self) -> u64 {
         0
     }
@@ -243,7 +248,7 @@ impl Subject for LitmusSubject<'_> {
         &mut self,
         attempts: &[Attempt],
         trials: u64,
-        round: u64,
+        seed: u64,
         fences: &Fences,
     ) -> Result<(u64, Vec<Exposure>), Error> {
         let extra = self.extra(fences);
@@ -251,7 +256,7 @@ impl Subject for LitmusSubject<'_> {
         for (i, attempt) in attempts.iter().enumerate() {
             for trial in 0..trials {
                 let execution = i as u64 * trials + trial;
-                let seed = execution_seed(self.options.seed ^ round, execution);
+                let seed = execution_seed(seed, execution);
                 let ran = self.execute(self.options.model, attempt.strategy.clone().with_seed(seed), &extra);
                 blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
                 let names = self.names(&ran);
@@ -259,6 +264,10 @@ impl Subject for LitmusSubject<'_> {
                     continue;
                 }
                 let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
+                // What fails because of something else besides is not its doing.
+                let class = |event: &Event| names[event.id.index() - 1].0;
+                let alone = |_: &String| is_alone(self.options.model, &ran.trace, class, &attempt.cycle) != Some(false);
+                let harm = harm.filter(alone);
                 let choices = ran.trace.choices.clone();
                 let failures = Vec::new();
                 exposures.push(Exposure {

@@ -3,11 +3,13 @@
 //! - [`subject`]: a program as the search sees it; [`mod@litmus`] and [`mod@native`]: the two kinds;
 //! - [`search`](mod@search): prediction, then [`trials`] of each [`candidate`], made in [`round`]s, with schedules from
 //!   [`lessons`];
+//! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
 //! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
 //! - [`report`](mod@report): the result.
 
+mod campaign;
 mod candidate;
 mod fenced;
 mod fences;

@@ -3,8 +3,8 @@
 use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
-    Again, Attempt, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, ProgramPoint, SAMPLES, Sampled, Seen, Subject,
-    Tested,
+    Again, Attempt, BASE_SEED, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, Looked, ProgramPoint, SAMPLES,
+    Sampled, Seen, Subject, Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
@@ -16,7 +16,7 @@ use fencepost_predict::Profile;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
     CampaignSpec, Cycle, CyclePoint, Limits, Method, Model, Plan, Sampling, Scheduler, Segment, StrategySpec, Task,
-    ThreadId, Trace, Trials, execution_seed,
+    ThreadId, Trace, Trials,
 };
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -27,6 +27,8 @@ const MAX_STEPS: u64 = 100_000;
 const OUTPUTS: u64 = 2_000;
 const USUAL: u64 = 300;
 const FEWEST_OUTPUTS: u64 = 10;
+/// The first look at the program has one of so many parts of the time.
+const FIRST_LOOK: u32 = 4;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(100);
 /// A program whose executions have more events than this is not explored.
@@ -116,7 +118,7 @@ impl<'a> NativeSubject<'a> {
 
     /// A cycle that was looked for in passing, or by an exploration.
     fn exposure(&self, record: Record) -> Option<Exposure> {
-        let Record::Exposed { task, execution, harm, failures, choices, steps, shared, with, .. } = record else {
+        let Record::Exposed { task, execution, harm, failures, choices, steps, shared, with } = record else {
             return None;
         };
         let harm = harm.map(|harm| self.symbolizer.named(&harm));
@@ -170,8 +172,8 @@ impl<'a> NativeSubject<'a> {
         }
     }
 
-    /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so that
-    /// it does not depend on the machine.
+    /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so
+    /// that it does not depend on the machine.
     fn explore_all(&self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
         if self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
             return Ok(None);
@@ -208,10 +210,14 @@ impl Subject for NativeSubject<'_> {
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {
         let mut campaign = self.campaign(Model::Sc, fences);
         campaign.request.campaign =
-            CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::with(Scheduler::Random) };
+            CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::with(Scheduler::Random) };
         campaign.request.count = self.options.executions;
         campaign.request.keep_traces = true;
+        campaign.request.shared_only = true;
         campaign.request.keep_outputs = true;
+        // What follows wants some of the time, too.
+        let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        campaign.deadline = left.map(|left| Instant::now() + left / FIRST_LOOK);
         let mut results = self.run(&campaign)?;
         let traces = traces(&mut results);
         let mut seen = Seen {
@@ -233,11 +239,11 @@ impl Subject for NativeSubject<'_> {
             let (kept, all) = (traces.len(), results.executions);
             seen.notes.push(format!("only {kept} of {all} executions fit the memory for traces: try fewer"));
         }
-        for (_, trace, frames) in &traces {
+        for Traced { trace, frames, length, .. } in &traces {
             if is_late(self.options.deadline) {
                 break;
             }
-            self.longest = self.longest.max(trace.events.len() as u64);
+            self.longest = self.longest.max(*length);
             seen.profiles.push(self.profile(trace, frames));
         }
         if results.outputs.keys().any(|text| !text.is_empty()) {
@@ -281,7 +287,7 @@ impl Subject for NativeSubject<'_> {
         };
         let mut explored = explored(&results);
         explored.fails = self.new_failure(&results);
-        for (_, trace, frames) in traces(&mut results) {
+        for Traced { trace, frames, .. } in traces(&mut results) {
             explored.profiles.push(self.profile(&trace, &frames));
         }
         for record in results.exposed {
@@ -292,12 +298,13 @@ impl Subject for NativeSubject<'_> {
 
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
-        campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
         campaign.request.count = SAMPLES;
         campaign.request.keep_traces = true;
+        campaign.request.shared_only = true;
         let mut results = self.run(&campaign)?;
         let mut sampled = Sampled { executions: results.executions, blocked: blocked(&results), ..Sampled::default() };
-        for (_, trace, frames) in traces(&mut results) {
+        for Traced { trace, frames, .. } in traces(&mut results) {
             sampled.profiles.push(self.profile(&trace, &frames));
         }
         Ok(sampled)
@@ -310,7 +317,7 @@ impl Subject for NativeSubject<'_> {
 
     fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
-        campaign.request.campaign = CampaignSpec::Sample { seed: self.options.seed, sampling: Sampling::default() };
+        campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
         campaign.request.first = first;
         campaign.request.count = executions;
         campaign.request.keep_outputs = true;
@@ -323,17 +330,42 @@ impl Subject for NativeSubject<'_> {
         Ok(Tested { executions: results.executions, blocked: blocked(&results), failing })
     }
 
+    fn look_through(
+        &mut self,
+        cycles: &[Cycle],
+        first: u64,
+        executions: u64,
+        fences: &Fences,
+    ) -> Result<Option<Looked>, Error> {
+        // A child would forget what others have met.
+        if self.restart == Restart::Fork {
+            return Ok(None);
+        }
+        let mut campaign = self.campaign(self.options.model, fences);
+        campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
+        campaign.request.first = first;
+        campaign.request.count = executions;
+        campaign.request.keep_outputs = true;
+        campaign.request.hunt = Some(Hunt { cycles: cycles.to_vec(), ..self.hunt() });
+        // What is said of an execution depends on those before it.
+        campaign.jobs = 1;
+        let results = self.run(&campaign)?;
+        let fails = self.new_failure(&results).is_some();
+        let (executions, blocked) = (results.executions, blocked(&results));
+        let exposures = results.exposed.into_iter().filter_map(|record| self.exposure(record)).collect();
+        Ok(Some(Looked { executions, blocked, exposures, fails }))
+    }
+
     fn attempt(
         &mut self,
         attempts: &[Attempt],
         trials: u64,
-        round: u64,
+        seed: u64,
         fences: &Fences,
     ) -> Result<(u64, Vec<Exposure>), Error> {
         let mut exposures = Vec::new();
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
-            let seed = execution_seed(self.options.seed, round);
             let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
             for record in results.exposed {
@@ -371,7 +403,7 @@ impl Subject for NativeSubject<'_> {
         for (first, tasks) in pieces(&attempts) {
             let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
             for record in results.traces {
-                if let Record::Trace { execution, trace, places } = record {
+                if let Record::Trace { execution, trace, places, .. } = record {
                     let index = answers[first + execution as usize];
                     again[index] = Some(self.again(trace, &places, exposures[index]));
                 }
@@ -385,8 +417,8 @@ impl Subject for NativeSubject<'_> {
             campaign.request.keep_traces = true;
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
             let mut results = self.run(&campaign)?;
-            if let Some((_, trace, places)) = traces(&mut results).pop() {
-                again[i] = Some(self.again(trace, &places, exposures[i]));
+            if let Some(Traced { trace, frames, .. }) = traces(&mut results).pop() {
+                again[i] = Some(self.again(trace, &frames, exposures[i]));
             }
         }
         Ok(again)
@@ -416,15 +448,24 @@ impl Subject for NativeSubject<'_> {
     }
 }
 
+/// The trace of an execution.
+struct Traced {
+    execution: u64,
+    trace: Trace,
+    frames: Vec<Frame>,
+    /// How many events it had before some were left out.
+    length: u64,
+}
+
 /// The traces among results, in the order of their executions.
-fn traces(results: &mut Results) -> Vec<(u64, Trace, Vec<Frame>)> {
-    let mut traces: Vec<(u64, Trace, Vec<Frame>)> = Vec::new();
+fn traces(results: &mut Results) -> Vec<Traced> {
+    let mut traces: Vec<Traced> = Vec::new();
     for record in std::mem::take(&mut results.traces) {
-        if let Record::Trace { execution, trace, places } = record {
-            traces.push((execution, trace, places));
+        if let Record::Trace { execution, trace, places: frames, length } = record {
+            traces.push(Traced { execution, trace, frames, length });
         }
     }
-    traces.sort_by_key(|(execution, ..)| *execution);
+    traces.sort_by_key(|traced| traced.execution);
     traces
 }
 

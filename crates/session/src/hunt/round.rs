@@ -4,12 +4,12 @@ use super::candidate::Candidate;
 use super::lessons::Lessons;
 use super::options::{Options, is_late};
 use super::search::Search;
-use super::subject::{Attempt, Exposure, Fences, Subject};
+use super::subject::{Attempt, BASE_SEED, Exposure, Fences, Subject};
 use super::trials::on_schedule;
 use crate::error::Error;
 use fencepost_predict::Profile;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Schedule, StrategySpec};
+use fencepost_trace::{Schedule, StrategySpec, execution_seed};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -24,9 +24,11 @@ const PORTION: u64 = 4_000;
 /// Trials under way.
 pub struct Round<'a, S> {
     pub subject: &'a mut S,
-    options: &'a Options,
-    fences: &'a Fences,
-    deadline: Option<Instant>,
+    pub options: &'a Options,
+    pub fences: &'a Fences,
+    pub deadline: Option<Instant>,
+    /// What the next trials draw from: at first the same whatever seed was asked for.
+    pub seed: u64,
     number: u64,
 }
 
@@ -38,7 +40,7 @@ impl<'a, S: Subject> Round<'a, S> {
         fences: &'a Fences,
         deadline: Option<Instant>,
     ) -> Round<'a, S> {
-        Round { subject, options, fences, deadline, number: 0 }
+        Round { subject, options, fences, deadline, seed: BASE_SEED, number: 0 }
     }
 
     /// Solves for the cycles that have no schedule yet, with what was learned, and tries the schedules.
@@ -119,8 +121,8 @@ impl<'a, S: Subject> Round<'a, S> {
         Ok(())
     }
 
-    /// Looks for cycles in executions that fail. Where one of them is known to be harmful, it is the cause; otherwise each
-    /// of them may be. Says whether some execution has none.
+    /// Looks for cycles in executions that fail. Where one of them is known to be harmful, it is the cause; otherwise
+    /// each of them may be. Says whether some execution has none.
     pub fn explain(&mut self, search: &mut Search, failing: &[Vec<u32>]) -> Result<bool, Error> {
         let mut unexplained = false;
         for (number, choices) in failing.iter().enumerate() {
@@ -137,8 +139,7 @@ impl<'a, S: Subject> Round<'a, S> {
                 strategy: StrategySpec::Follow { choices: choices.clone() },
             };
             let attempts: Vec<Attempt> = search.cycles.iter().map(follow).collect();
-            let round = u64::MAX - number as u64;
-            let (_, exposures) = self.subject.attempt(&attempts, 1, round, self.fences)?;
+            let (_, exposures) = self.subject.attempt(&attempts, 1, number as u64, self.fences)?;
             search.executions += attempts.len() as u64;
             if exposures.iter().any(|exposure| search.cycles[exposure.attempt].is_harmful()) {
                 continue;
@@ -175,8 +176,8 @@ impl<'a, S: Subject> Round<'a, S> {
                 .iter()
                 .map(|(i, strategy)| Attempt { cycle: search.cycles[*i].cycle.clone(), strategy: strategy.clone() })
                 .collect();
-            let number = self.number << 20 | part as u64;
-            let (blocked, exposures) = self.subject.attempt(&asked, trials, number, self.fences)?;
+            let seed = execution_seed(self.seed, self.number << 20 | part as u64);
+            let (blocked, exposures) = self.subject.attempt(&asked, trials, seed, self.fences)?;
             search.complete &= !is_late(self.deadline);
             search.blocked += blocked;
             search.executions += trials * list.len() as u64;

@@ -7,7 +7,9 @@
 //! twins without the round stand for them. A cycle has at most two accesses of a thread; those of a round that has no
 //! effect are reads, and of two reads in one thread a model keeps the order, pslo aside. So whatever execution contains
 //! a cycle, all rounds can be taken out of it but one of each thread, and the cycle stays: an exploration that goes one
-//! round has them all.
+//! round has them all. A read-modify-write of such a round is performed at once and keeps its order like a read. One
+//! case is not covered by this argument: a round that ends with a plain store which restores what was there (a lock
+//! made of an exchange and a store, taken and released in vain); its store can be late for more than one round.
 
 use super::candidate::{Candidate, Settled, Witness};
 use super::options::Options;
@@ -73,7 +75,8 @@ pub fn settle(
     blame(&mut explored.exposures);
     search.settled = explored.complete;
     if explored.complete {
-        // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by rounds.
+        // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by
+        // rounds.
         let all = rounds > 0 || model == Model::Pslo;
         search.cycles.iter_mut().for_each(|candidate| candidate.settled = all.then_some(Settled::Infeasible));
         for exposure in &explored.exposures {
@@ -117,7 +120,8 @@ pub fn conclude(search: &mut Search) {
             candidate.trials += 1;
             candidate.exposed += 1;
             candidate.harmful += u64::from(harmful);
-            candidate.method = candidate.method.or(Some(HuntMethod::Explored));
+            let method = if search.settled { HuntMethod::Explored } else { HuntMethod::Random };
+            candidate.method = candidate.method.or(Some(method));
         }
         if !shown {
             candidate.witness = Some(Witness { exposure, digest: String::new() });

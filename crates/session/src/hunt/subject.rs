@@ -10,6 +10,9 @@ use std::rc::Rc;
 /// How many executions with reordering show what threads can do then.
 pub const SAMPLES: u64 = 800;
 
+/// The seed of all that decides which violations are real and do harm: the same whatever seed the trials have.
+pub const BASE_SEED: u64 = 1;
+
 /// How many failures of executions with reordering are explained.
 pub const EXPLAINED: usize = 8;
 
@@ -21,6 +24,17 @@ pub struct Tested {
     /// The answers that led to executions that fail as none without reordering does: one for each kind of failure. None
     /// of an execution that was too long for its answers to be kept.
     pub failing: Vec<Vec<u32>>,
+}
+
+/// Executions with reordering in which cycles were looked for.
+#[derive(Default)]
+pub struct Looked {
+    pub executions: u64,
+    pub blocked: u64,
+    /// Cycles that were met, as in [`Explored`].
+    pub exposures: Vec<Exposure>,
+    /// Does the program fail as it never does without reordering?
+    pub fails: bool,
 }
 
 /// A program point that cycles name: where, and what is done there.
@@ -150,16 +164,25 @@ pub trait Subject {
     /// Runs so many executions as `test` does, the first so many left out, with these fences in force.
     fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error>;
 
+    /// Runs the same executions and looks for these cycles in each. `None` if that cannot be done.
+    fn look_through(
+        &mut self,
+        cycles: &[Cycle],
+        first: u64,
+        executions: u64,
+        fences: &Fences,
+    ) -> Result<Option<Looked>, Error>;
+
     /// How many events its longest execution without reordering has.
     fn longest(&self) -> u64;
 
-    /// Tries to bring cycles about, each so often, with these fences in force. How many executions were cut off, and
-    /// those that were successful.
+    /// Tries to bring cycles about, each so often, drawing from this seed, with these fences in force. How many
+    /// executions were cut off, and those that were successful.
     fn attempt(
         &mut self,
         attempts: &[Attempt],
         trials: u64,
-        round: u64,
+        seed: u64,
         fences: &Fences,
     ) -> Result<(u64, Vec<Exposure>), Error>;
 

@@ -18,11 +18,8 @@ const STAGES: usize = 4;
 const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
-/// How many executions as `test` has them are looked through where not all can be explored. Fewer if executions have more
-/// events than usual, or fewer trials are asked for.
-const TESTED: u64 = 4_000;
+/// Executions with more events than this are long.
 const USUAL: u64 = 300;
-const TRIALS: u64 = 30;
 
 /// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
 /// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
@@ -39,6 +36,15 @@ pub fn trials(
     let mut round = Round::new(subject, options, fences, deadline);
     let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
     let mut is_cut = false;
+    if options.methods.solve && !search.settled && round.campaign(search)? {
+        // Whatever was predicted and tried: what fails under the model is not to be called harmless.
+        search.complete = false;
+        search.seen.notes.push(
+            "an execution at random fails as none without reordering does, and none of the predicted violations is in \
+             it: fencepost test shows it"
+                .to_owned(),
+        );
+    }
     if options.methods.solve {
         let mut lessons = Lessons::new(&search.seen.profiles, good.len());
         for stage in 0..STAGES {
@@ -71,8 +77,15 @@ pub fn trials(
             round.work(search, work)?;
             round.solve(search, &mut lessons, false, &mut good)?;
         }
+        round.lend(search, &good);
+        round.solve(search, &mut lessons, false, &mut good)?;
     }
-    // What is left is divided among the schedules that worked, or among the strategies.
+    if options.methods.solve && !search.settled {
+        search.campaign += round.follow(search, &good)?;
+    }
+    // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
+    // the strategies.
+    round.seed = options.seed;
     let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
     for (i, schedules) in good.into_iter().enumerate().filter(|(i, _)| !search.cycles[*i].is_infeasible()) {
         let mut methods: Vec<(HuntMethod, StrategySpec)> =
@@ -87,30 +100,13 @@ pub fn trials(
         }
     }
     round.work(search, work)?;
-    if options.methods.solve {
-        // Whatever was predicted and tried: what fails under the model is not to be called harmless.
-        if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
-            search.complete = false;
-            search.seen.notes.push(format!(
-                "executions have more than {} steps before a violation: whether those that were not brought about are \
-                 possible is not known",
-                fencepost_predict::solve::LONGEST
-            ));
-        }
-        if search.settled {
-            return Ok(());
-        }
-        let tested = round.subject.test(0, share(round.subject, TESTED * options.trials / TRIALS), fences)?;
-        search.executions += tested.executions;
-        search.blocked += tested.blocked;
-        if round.explain(search, &tested.failing)? {
-            search.complete = false;
-            search.seen.notes.push(
-                "an execution at random fails as none without reordering does, and none of the predicted violations is \
-                 in it: fencepost test shows it"
-                    .to_owned(),
-            );
-        }
+    if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
+        search.complete = false;
+        search.seen.notes.push(format!(
+            "executions have more than {} steps before a violation: whether those that were not brought about are \
+             possible is not known",
+            fencepost_predict::solve::LONGEST
+        ));
     }
     Ok(())
 }

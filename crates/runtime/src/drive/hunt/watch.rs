@@ -1,4 +1,4 @@
-//! Violations in every execution of an exploration.
+//! Violations in every execution: of an exploration, or of a campaign at random.
 
 use super::{PointNames, names_of, point, wrong};
 use crate::drive::control;
@@ -9,7 +9,7 @@ use crate::results;
 use fencepost_explore::violations::Violations;
 use fencepost_mailbox::{Hunt, Message, Record};
 use fencepost_predict::Profile;
-use fencepost_trace::{Cycle, Event, FindingKind, GraphStep, Model, Trace};
+use fencepost_trace::{Event, FindingKind, GraphStep, Model, Trace};
 use rustc_hash::FxHashSet;
 
 struct Watching {
@@ -100,6 +100,9 @@ impl Watching {
         let trace = trace();
         let points = &self.points;
         let shown = self.violations.look(&trace, |event: &Event| point(points, &trace, event), fails);
+        if self.violations.is_cut() {
+            explore::unsupported("executions that fail are too long to tell which violation alone makes them fail");
+        }
         if !shown.together.is_empty() {
             results::log(&Record::Exposed {
                 task: shown.together[0] as u32,
@@ -109,7 +112,6 @@ impl Watching {
                 choices: Vec::new(),
                 steps: steps(),
                 shared: explore::shared_memory(),
-                met: true,
                 with: shown.together.iter().map(|cycle| *cycle as u32).collect(),
             });
         }
@@ -122,7 +124,6 @@ impl Watching {
                 choices: Vec::new(),
                 steps: steps(),
                 shared: explore::shared_memory(),
-                met: true,
                 with: Vec::new(),
             });
         }
@@ -139,15 +140,20 @@ impl Watching {
     }
 }
 
-/// Looks at an execution of a campaign that is no exploration.
-pub fn met(execution: u64, trace: &Trace, harm: Option<&Message>, failures: &[(FindingKind, Option<u32>)]) {
+/// Looks at an execution of a campaign at random.
+pub fn met(
+    execution: u64,
+    trace: impl FnOnce() -> Trace,
+    harm: Option<&Message>,
+    failures: &[(FindingKind, Option<u32>)],
+) {
     let mut guard = WATCHING.enter();
     let Some(watching) = &mut *guard else { return };
     if harm.is_none() && !watching.violations.wants_more() {
         return;
     }
-    let points = &watching.points;
-    let shown = watching.violations.look(trace, |event: &Event| point(points, trace, event), harm.is_some());
+    let (trace, points) = (trace(), &watching.points);
+    let shown = watching.violations.look(&trace, |event: &Event| point(points, &trace, event), harm.is_some());
     let sets = (!shown.together.is_empty()).then(|| (shown.together[0], true, shown.together.clone()));
     for (cycle, harmful, with) in shown.news.iter().map(|new| (new.cycle, new.harmful, Vec::new())).chain(sets) {
         results::log(&Record::Exposed {
@@ -158,21 +164,14 @@ pub fn met(execution: u64, trace: &Trace, harm: Option<&Message>, failures: &[(F
             choices: control::choices(),
             steps: Vec::new(),
             shared: Vec::new(),
-            met: true,
             with: with.iter().map(|cycle| *cycle as u32).collect(),
         });
     }
 }
 
-/// Is nothing reordered in this execution but the pairs of the cycle? `None` if that is not known.
-pub fn is_alone(trace: &Trace, cycle: &Cycle) -> Option<bool> {
-    let guard = WATCHING.enter();
-    let watching = guard.as_ref()?;
-    watching.violations.is_alone(trace, |event: &Event| point(&watching.points, trace, event), cycle)
-}
-
 fn log_trace(execution: u64, mut trace: Trace) {
     let places = trace.labels.iter().map(|label| modules::place(label.line)).collect();
+    let length = trace.events.len() as u64;
     trace.labels.iter_mut().for_each(|label| label.line = 0);
-    results::log(&Record::Trace { execution, trace, places });
+    results::log(&Record::Trace { execution, trace, places, length });
 }
