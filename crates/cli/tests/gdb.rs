@@ -96,3 +96,25 @@ fn a_missing_gdb_is_named_in_one_line() {
     fs::write(directory.path().join("stops.c"), "int main(void) { return 0; }").expect("a file");
     assert!(fencepost(directory.path(), &replay).refused().contains("has changed"));
 }
+
+/// A violation that hunt has found: gdb stops where the program fails because of it, or, where it only prints something
+/// else, at the accesses of the violation.
+#[test]
+fn gdb_stops_at_violations() {
+    if !have_gdb() {
+        return;
+    }
+    let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let hazard = fs::read_to_string(programs.join("hazard.c")).expect("the program is there");
+    let uses = hazard.lines().position(|line| line.ends_with("// use")).expect("a mark") + 1;
+    for (name, place) in [("hazard.c", format!("hazard.c:{uses}")), ("far_apart.c", "far_apart.c:".to_owned())] {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::copy(programs.join(name), directory.path().join(name)).expect("a copy");
+        let run = fencepost(directory.path(), &["hunt", name, "--no-fences", "--format", "json"]);
+        let report = run.json();
+        let file = report["findings"][0]["replay"].as_str().expect("a file");
+        let stopped = fencepost(directory.path(), &["replay", file, "--gdb", "--", "-batch"]);
+        assert_eq!(stopped.status, 1, "{name}: {}{}", stopped.stdout, stopped.stderr);
+        assert!(last_frame(&stopped).contains(&place), "{name}: {}", last_frame(&stopped));
+    }
+}

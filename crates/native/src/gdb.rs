@@ -17,15 +17,24 @@ use std::process::{Command, ExitStatus};
 /// Names another gdb.
 pub const VARIABLE: &str = "FENCEPOST_GDB";
 
-/// Runs the execution that `strategy` describes under gdb until the finding of this fingerprint is there, and gives gdb
-/// to the user. `options` are more arguments of gdb's; `headline` is printed where it stops.
+/// Where gdb stops.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Where the finding of this fingerprint shows.
+    Finding(u64),
+    /// At these lines of source files, each time.
+    Lines(Vec<(String, u32)>),
+}
+
+/// Runs the execution that `strategy` describes under gdb up to where it is to stop, and gives gdb to the user.
+/// `options` are more arguments of gdb's; `headline` is printed where it stops.
 ///
 /// # Errors
 /// gdb cannot be started; [`io::ErrorKind::NotFound`] if there is none.
 pub fn debug(
     campaign: &Campaign,
     strategy: StrategySpec,
-    fingerprint: u64,
+    stop: &Stop,
     headline: &str,
     options: &[OsString],
 ) -> io::Result<ExitStatus> {
@@ -36,12 +45,12 @@ pub fn debug(
         count: 1,
         // gdb follows one process, and one execution is the same in both.
         restart: Restart::InPlace,
-        debug: Some(fingerprint),
+        debug: if let Stop::Finding(fingerprint) = stop { Some(*fingerprint) } else { None },
         ..campaign.request.clone()
     };
     let mailbox = Mailbox::new(&request)?;
     let mut script = tempfile::NamedTempFile::new()?;
-    script.write_all(&commands(campaign, &environment(&library, &mailbox), headline))?;
+    script.write_all(&commands(campaign, &environment(&library, &mailbox), stop, headline))?;
     script.flush()?;
     let gdb = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "gdb".into());
     let mut command = Command::new(gdb);
@@ -61,8 +70,17 @@ pub fn debug(
 }
 
 /// What gdb is to do.
-fn commands(campaign: &Campaign, environment: &[(&str, OsString)], headline: &str) -> Vec<u8> {
+fn commands(campaign: &Campaign, environment: &[(&str, OsString)], stop: &Stop, headline: &str) -> Vec<u8> {
     let mut text = BEGINNING.as_bytes().to_vec();
+    match stop {
+        Stop::Finding(_) => text.extend(b"tbreak fencepost_found\n"),
+        Stop::Lines(lines) => {
+            for (file, line) in lines {
+                let file = file.replace('\\', "\\\\").replace('"', "\\\"");
+                text.extend(format!("break -source \"{file}\" -line {line}\n").bytes());
+            }
+        }
+    }
     // Not `set environment`: the shell that starts the program would get the runtime, too. And what gdb adds is not
     // the program's.
     text.extend(b"set exec-wrapper env");
@@ -81,7 +99,8 @@ fn commands(campaign: &Campaign, environment: &[(&str, OsString)], headline: &st
     text.extend(b" </dev/null\nrun\n");
     let headline: String =
         headline.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().replace('\\', "\\\\");
-    text.extend(STOPPED.replace("HEADLINE", &headline).bytes());
+    let stopped = if let Stop::Finding(_) = stop { STOPPED } else { STOPPED_AT_A_LINE };
+    text.extend(stopped.replace("HEADLINE", &headline).bytes());
     text
 }
 
@@ -176,7 +195,6 @@ end
 document fencepost-here
 Go to the innermost frame that is the program's.
 end
-tbreak fencepost_found
 ";
 
 const STOPPED: &str = "\
@@ -185,6 +203,17 @@ if $_isvoid($_exitcode)
   echo HEADLINE\\n
   echo fencepost-threads shows where the other threads stand.\\n
   fencepost-here
+else
+  echo fencepost: the execution ended without its finding\\n
+end
+";
+
+const STOPPED_AT_A_LINE: &str = "\
+if $_isvoid($_exitcode)
+  echo \\n
+  echo HEADLINE\\n
+  echo gdb stops at each of these accesses: continue goes on to the next.\\n
+  frame
 else
   echo fencepost: the execution ended without its finding\\n
 end

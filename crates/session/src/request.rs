@@ -167,6 +167,8 @@ pub struct HuntRequest {
     pub timeout: Duration,
     /// The same seed gives the same cycles, executions and findings.
     pub seed: u64,
+    /// Failures that do not count (native programs): a file of rules as ThreadSanitizer's.
+    pub suppressions: Option<PathBuf>,
     /// Where the report and the executions of findings are written, if they are to be.
     pub out: Option<PathBuf>,
 }
@@ -190,6 +192,7 @@ impl HuntRequest {
             max_steps: None,
             timeout: Duration::from_secs(10),
             seed: 1,
+            suppressions: None,
             out: None,
         }
     }

@@ -84,6 +84,10 @@ pub struct Args {
     /// violations there are is the same at every seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Failures of a native program that do no harm: a file of rules as ThreadSanitizer's (race:PATTERN, race_top:,
+    /// deadlock:, called_from_lib:) [default: what TSAN_OPTIONS says]
+    #[arg(long, value_name = "FILE")]
+    suppressions: Option<PathBuf>,
     /// Where findings and their executions are written, if there are any
     #[arg(long, value_name = "DIR", default_value = "fencepost-out")]
     out: PathBuf,
@@ -119,6 +123,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         timeout: args.timeout,
         seed: args.seed,
         out: Some(args.out),
+        suppressions: args.suppressions,
         ..usual
     };
     let outcome = hunt(&request, screen)?;

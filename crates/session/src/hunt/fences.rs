@@ -24,7 +24,7 @@ type Pair = (u32, u32);
 /// Executions that verify an advice where not all can be explored: few first, since they may fail. Fewer if executions
 /// have more events than `LONG`.
 const PORTIONS: [u64; 3] = [2_000, 18_000, 80_000];
-const LONG: u64 = 3_000;
+const LONG: u64 = 1_000;
 
 /// How often the hunt is repeated.
 const ROUNDS: usize = 5;
@@ -289,24 +289,80 @@ fn placed(
 
 /// Is the statement the head of a loop or of a branch?
 fn is_condition(statement: &str) -> bool {
-    statement.starts_with("while (") || statement.starts_with("if (") || statement.starts_with("} while (")
+    let heads = ["while (", "if (", "} while (", "else if (", "} else if ("];
+    heads.iter().any(|head| statement.starts_with(head))
 }
 
-/// The statement as it would read.
+/// The statement as it would read; `None` where a line alone does not tell how.
 fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, before: bool) -> Option<String> {
-    let statement = subject.describe().statement(&point.label)?;
-    let order = match order {
-        FenceOrder::SeqCst => "memory_order_seq_cst",
-        FenceOrder::Release => "memory_order_release",
-        FenceOrder::Acquire => "memory_order_acquire",
-        FenceOrder::AcqRel => "memory_order_acq_rel",
-    };
-    let fence = format!("atomic_thread_fence({order})");
-    if is_condition(&statement) {
+    let line = subject.describe().statement(&point.label)?;
+    let (statement, comment) = without_comment(&line);
+    let fence = fence(&point.label.file, order)?;
+    let text = if is_condition(statement) {
         let (head, rest) = statement.split_once('(')?;
         // A comma evaluates the fence first, every time.
-        return before.then(|| format!("{head}({fence}, {rest}"));
+        before.then(|| format!("{head}({fence}, {rest}"))?
+    } else {
+        let first = statement.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        let is_statement = statement.ends_with(';') && !["for", "else", "do", "case", "default"].contains(&first);
+        let both = if before { format!("{fence}; {statement}") } else { format!("{statement} {fence};") };
+        match first {
+            _ if !is_statement => return None,
+            "return" | "goto" | "break" | "continue" if !before => return None,
+            // What is declared is needed behind; anything else may be all that a branch has.
+            _ if is_declaration(statement) => both,
+            _ => format!("{{ {both} }}"),
+        }
+    };
+    Some(if comment.is_empty() { text } else { format!("{text} {comment}") })
+}
+
+/// A fence in the language of the file; `None` if that is not C or C++.
+fn fence(file: &str, order: FenceOrder) -> Option<String> {
+    let (_, extension) = file.rsplit_once('.')?;
+    let space = match extension {
+        "c" | "h" => "",
+        "cc" | "cpp" | "cxx" | "hpp" | "hh" => "std::",
+        _ => return None,
+    };
+    let order = match order {
+        FenceOrder::SeqCst => "seq_cst",
+        FenceOrder::Release => "release",
+        FenceOrder::Acquire => "acquire",
+        FenceOrder::AcqRel => "acq_rel",
+    };
+    Some(format!("{space}atomic_thread_fence({space}memory_order_{order})"))
+}
+
+/// The code of a line, and the comment at its end.
+fn without_comment(line: &str) -> (&str, &str) {
+    let ends = |at: &usize| line[*at..].find("*/").is_some_and(|end| at + end + 2 == line.len());
+    let at = [line.find("/*").filter(ends), line.find("//")].into_iter().flatten().min();
+    at.map_or((line, ""), |at| (line[..at].trim_end(), &line[at..]))
+}
+
+/// Does it declare a variable: a type and a name before anything else?
+fn is_declaration(statement: &str) -> bool {
+    let head = statement.split(['=', '(', '[', ';']).next().unwrap_or_default();
+    let mut words = head.split_whitespace();
+    let is_word = |word: &str| word.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*' || c == '&');
+    words.next().is_some_and(|first| first != "return") && words.next().is_some_and(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are() {
+        assert_eq!(without_comment("x = 1; /* 3 */"), ("x = 1;", "/* 3 */"));
+        assert_eq!(without_comment("f(/* all */ 1);"), ("f(/* all */ 1);", ""));
+        for declaration in ["int last = number[other];", "struct node *old = f(x);", "unsigned n;"] {
+            assert!(is_declaration(declaration), "{declaration}");
+        }
+        for other in ["x = 1;", "x += 1;", "*p = 2;", "f(a, b);", "return x;", "number[me] = mine;"] {
+            assert!(!is_declaration(other), "{other}");
+        }
+        assert!(is_condition("} while (n != load(&shared));") && !is_condition("x = 1;"));
     }
-    let is_statement = statement.ends_with(';') && !statement.starts_with("for") && !statement.starts_with("else");
-    is_statement.then(|| if before { format!("{fence}; {statement}") } else { format!("{statement} {fence};") })
 }

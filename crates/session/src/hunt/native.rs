@@ -8,10 +8,10 @@ use super::subject::{
 };
 use crate::error::Error;
 use crate::event::Log;
-use crate::native::{Program, Symbolizer, blocked, campaign, ended_by, finding, restarted, specify};
+use crate::native::{Program, Suppressions, Symbolizer, blocked, campaign, ended_by, finding, restarted, specify};
 use crate::recording::Recording;
-use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, output_fingerprint};
-use fencepost_native::host::{self, Campaign, Results};
+use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, Stack, output_fingerprint};
+use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_predict::Profile;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
@@ -62,6 +62,7 @@ pub struct NativeSubject<'a> {
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
+    suppressions: Suppressions,
 }
 
 impl<'a> NativeSubject<'a> {
@@ -79,6 +80,7 @@ impl<'a> NativeSubject<'a> {
             restart: Restart::Auto,
             outcomes: None,
             judged: true,
+            suppressions: Suppressions::find(options.suppressions.as_deref(), &program.executable)?,
         };
         let mut campaign = subject.campaign(Model::Sc, &[]);
         subject.judged = specify(program, options.spec, &mut campaign, log)?;
@@ -116,6 +118,31 @@ impl<'a> NativeSubject<'a> {
         host::run_campaign(campaign).map_err(|error| Error::target(&self.program.name, error.to_string()))
     }
 
+    /// Runs a campaign that looks for harm. A failure that is suppressed is none: once it has been met, everything is
+    /// run again with that known.
+    fn run_hunt(&mut self, campaign: &mut Campaign) -> Result<Results, Error> {
+        loop {
+            let results = self.run(campaign)?;
+            let is_new = |found: &&Found| !self.failures.contains(&found.report.fingerprint);
+            let new = results.found.iter().filter(is_new).filter(|found| self.is_suppressed(found));
+            let new: Vec<u64> = new.map(|found| found.report.fingerprint).collect();
+            if new.is_empty() || is_late(self.options.deadline) {
+                return Ok(results);
+            }
+            self.failures.extend(new);
+            if let Some(hunt) = &mut campaign.request.hunt {
+                hunt.failures.clone_from(&self.failures);
+            }
+        }
+    }
+
+    /// Is it something that nobody wants to hear of?
+    fn is_suppressed(&self, found: &Found) -> bool {
+        let frames = |stack: &Stack| stack.frames.iter().flat_map(|frame| self.symbolizer.frames(frame)).collect();
+        let stacks: Vec<_> = found.report.stacks.iter().map(frames).collect();
+        self.suppressions.cover(&finding(0, found, &self.symbolizer), &stacks)
+    }
+
     /// A cycle that was looked for in passing, or by an exploration.
     fn exposure(&self, record: Record) -> Option<Exposure> {
         let Record::Exposed { task, execution, harm, failures, choices, steps, shared, with } = record else {
@@ -147,7 +174,7 @@ impl<'a> NativeSubject<'a> {
     }
 
     /// Makes trials together; are their traces wanted?
-    fn follow(&self, trials: Trials, traced: bool, fences: &Fences) -> Result<Results, Error> {
+    fn follow(&mut self, trials: Trials, traced: bool, fences: &Fences) -> Result<Results, Error> {
         let mut campaign = self.campaign(self.options.model, fences);
         if traced {
             // What has been found is to be verified, and that has a little time in any case.
@@ -158,7 +185,17 @@ impl<'a> NativeSubject<'a> {
         campaign.request.keep_traces = traced;
         campaign.request.campaign = CampaignSpec::Hunt(trials);
         campaign.request.hunt = Some(self.hunt());
-        self.run(&campaign)
+        if traced {
+            // As a replay runs it.
+            campaign.request.details = Some(Vec::new());
+        }
+        self.run_hunt(&mut campaign)
+    }
+
+    /// When the first look at the program has to end: what follows wants some of the time, too.
+    fn share_of_time(&self) -> Option<Instant> {
+        let left = self.options.deadline?.saturating_duration_since(Instant::now());
+        Some(Instant::now() + left / FIRST_LOOK)
     }
 
     /// What the runtime has to know of the program.
@@ -174,7 +211,7 @@ impl<'a> NativeSubject<'a> {
 
     /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so
     /// that it does not depend on the machine.
-    fn explore_all(&self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
+    fn explore_all(&mut self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
         if self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
             return Ok(None);
         }
@@ -190,7 +227,7 @@ impl<'a> NativeSubject<'a> {
         campaign.request.keep_outputs = true;
         campaign.request.hunt = Some(hunt);
         campaign.jobs = 1;
-        Ok(Some(self.run(&campaign)?))
+        Ok(Some(self.run_hunt(&mut campaign)?))
     }
 
     /// How the program failed as it never does without reordering, if it did.
@@ -215,9 +252,7 @@ impl Subject for NativeSubject<'_> {
         campaign.request.keep_traces = true;
         campaign.request.shared_only = true;
         campaign.request.keep_outputs = true;
-        // What follows wants some of the time, too.
-        let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        campaign.deadline = left.map(|left| Instant::now() + left / FIRST_LOOK);
+        campaign.deadline = self.share_of_time();
         let mut results = self.run(&campaign)?;
         let traces = traces(&mut results);
         let mut seen = Seen {
@@ -249,6 +284,7 @@ impl Subject for NativeSubject<'_> {
         if results.outputs.keys().any(|text| !text.is_empty()) {
             campaign.request.keep_traces = false;
             campaign.request.first = self.options.executions;
+            campaign.deadline = self.share_of_time();
             // Fewer if executions are long.
             campaign.request.count = (OUTPUTS * USUAL / self.longest.max(USUAL)).max(FEWEST_OUTPUTS);
             let more = self.run(&campaign)?;
@@ -257,14 +293,15 @@ impl Subject for NativeSubject<'_> {
         }
         self.outputs = results.outputs.keys().map(|text| output_fingerprint(text)).collect();
         self.failures = results.found.iter().map(|found| found.report.fingerprint).collect();
-        let failures = results.found.iter().enumerate();
+        let failures = results.found.iter().filter(|found| !self.is_suppressed(found)).enumerate();
         seen.failures = failures.map(|(i, found)| finding(i as u32 + 1, found, &self.symbolizer)).collect();
         seen.notes.extend(results.notes.iter().map(|note| self.symbolizer.note(note)));
         Ok(seen)
     }
 
     fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error> {
-        let Some(results) = self.explore_all(Model::Sc, self.hunt(), fences)? else { return Ok(Explored::default()) };
+        let hunt = self.hunt();
+        let Some(results) = self.explore_all(Model::Sc, hunt, fences)? else { return Ok(Explored::default()) };
         for text in results.outputs.keys() {
             let fingerprint = output_fingerprint(text);
             if !self.outputs.contains(&fingerprint) {
@@ -321,7 +358,7 @@ impl Subject for NativeSubject<'_> {
         campaign.request.first = first;
         campaign.request.count = executions;
         campaign.request.keep_outputs = true;
-        let results = self.run(&campaign)?;
+        let results = self.run_hunt(&mut campaign)?;
         let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
         let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
         let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
@@ -349,7 +386,7 @@ impl Subject for NativeSubject<'_> {
         campaign.request.hunt = Some(Hunt { cycles: cycles.to_vec(), ..self.hunt() });
         // What is said of an execution depends on those before it.
         campaign.jobs = 1;
-        let results = self.run(&campaign)?;
+        let results = self.run_hunt(&mut campaign)?;
         let fails = self.new_failure(&results).is_some();
         let (executions, blocked) = (results.executions, blocked(&results));
         let exposures = results.exposed.into_iter().filter_map(|record| self.exposure(record)).collect();
@@ -415,6 +452,7 @@ impl Subject for NativeSubject<'_> {
             campaign.request.campaign = CampaignSpec::Repeat(strategy);
             campaign.request.restart = Restart::InPlace;
             campaign.request.keep_traces = true;
+            campaign.request.details = Some(Vec::new());
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
             let mut results = self.run(&campaign)?;
             if let Some(Traced { trace, frames, .. }) = traces(&mut results).pop() {

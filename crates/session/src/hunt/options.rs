@@ -26,6 +26,7 @@ pub struct Options {
     pub timeout: Duration,
     pub seed: u64,
     pub out: Option<PathBuf>,
+    pub suppressions: Option<PathBuf>,
 }
 
 impl Options {
@@ -45,6 +46,7 @@ impl Options {
             timeout: request.timeout,
             seed: request.seed,
             out: request.out.clone(),
+            suppressions: request.suppressions.clone(),
         }
     }
 }

@@ -33,5 +33,6 @@ pub use replay::replay;
 pub use restart::restarted;
 pub use safe::safe;
 pub use spec::specify;
+pub use suppressions::Suppressions;
 pub use symbolizer::Symbolizer;
 pub use test::test;

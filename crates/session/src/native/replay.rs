@@ -13,6 +13,7 @@ use fencepost_native::compiler::Surroundings;
 use fencepost_native::gdb;
 use fencepost_native::host::{Campaign, Found, Results};
 use fencepost_report::Describe;
+use fencepost_trace::{FindingKind, FindingLabel};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -111,10 +112,20 @@ fn debug(recording: &Recording, campaign: &Campaign, results: &Results, options:
     let Some(finding) = &recording.finding else {
         return Err("nothing was found in this execution, so that there is no place to stop at".to_owned());
     };
-    let found = found_again(recording, results).ok_or("the finding is not there again")?;
+    // A violation shows in how the program fails, if it does; otherwise in its accesses.
+    let violates = finding.kind == FindingKind::ScViolation;
+    let shows = found_again(recording, results).or_else(|| results.found.first().filter(|_| violates));
+    let stop = match shows {
+        Some(found) => gdb::Stop::Finding(found.report.fingerprint),
+        None if violates => {
+            let place = |label: &FindingLabel| (label.label.file.clone(), label.label.line);
+            gdb::Stop::Lines(finding.labels.iter().map(place).collect())
+        }
+        None => return Err("the finding is not there again".to_owned()),
+    };
     let headline = format!("{}: {}", finding.kind, finding.message);
     let strategy = recording.plan.strategy.clone();
-    match gdb::debug(campaign, strategy, found.report.fingerprint, &headline, options) {
+    match gdb::debug(campaign, strategy, &stop, &headline, options) {
         Ok(status) if status.success() => Ok(Rerun::Debugged),
         Ok(status) => Err(format!("gdb failed: {status}")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
