@@ -295,7 +295,7 @@ impl Subject for LitmusSubject<'_> {
                     Some(self.execute(self.options.model, strategy, &extra))
                 }
             };
-            again.push(ran.map(|ran| Again { names: self.names(&ran), trace: ran.trace }));
+            again.push(ran.map(|ran| Again { names: self.names(&ran), trace: ran.trace, cut: false }));
         }
         Ok(again)
     }

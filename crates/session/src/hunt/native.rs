@@ -155,13 +155,14 @@ impl<'a> NativeSubject<'a> {
     }
 
     /// An execution that was run again, in the names of the program.
-    fn again(&mut self, mut trace: Trace, places: &[Frame], exposure: &Exposure) -> Again {
+    fn again(&mut self, mut trace: Trace, places: &[Frame], length: u64, exposure: &Exposure) -> Again {
+        let cut = (trace.events.len() as u64) < length;
         let names = self.names(&trace, places);
         self.symbolizer.fill(&mut trace, places);
         for (kind, thread) in &exposure.failures {
             ended_by(&mut trace, *kind, thread.map(ThreadId));
         }
-        Again { trace, names }
+        Again { trace, names, cut }
     }
 
     fn names(&mut self, trace: &Trace, frames: &[Frame]) -> Vec<(u32, u32)> {
@@ -440,9 +441,9 @@ impl Subject for NativeSubject<'_> {
         for (first, tasks) in pieces(&attempts) {
             let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
             for record in results.traces {
-                if let Record::Trace { execution, trace, places, .. } = record {
+                if let Record::Trace { execution, trace, places, length } = record {
                     let index = answers[first + execution as usize];
-                    again[index] = Some(self.again(trace, &places, exposures[index]));
+                    again[index] = Some(self.again(trace, &places, length, exposures[index]));
                 }
             }
         }
@@ -455,8 +456,8 @@ impl Subject for NativeSubject<'_> {
             campaign.request.details = Some(Vec::new());
             campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
             let mut results = self.run(&campaign)?;
-            if let Some(Traced { trace, frames, .. }) = traces(&mut results).pop() {
-                again[i] = Some(self.again(trace, &frames, exposures[i]));
+            if let Some(Traced { trace, frames, length, .. }) = traces(&mut results).pop() {
+                again[i] = Some(self.again(trace, &frames, length, exposures[i]));
             }
         }
         Ok(again)

@@ -28,7 +28,8 @@ pub fn report(
     cycles.iter().for_each(|(cycle, _)| log.emit(Event::Cycle(cycle)));
     let cycles = cycles.into_iter().map(|(cycle, _)| cycle).collect();
     let report = |findings: Vec<Finding>| {
-        let harmful = findings.iter().any(|finding| finding.severity == Severity::Harmful);
+        let harmful = search.cycles.iter().any(Candidate::is_harmful)
+            || findings.iter().any(|finding| finding.severity == Severity::Harmful);
         Report::Hunt(HuntReport {
             fencepost: env!("CARGO_PKG_VERSION").to_owned(),
             command: Command::Hunt,

@@ -62,7 +62,8 @@ pub fn search(
     let mut search = Search {
         seen,
         cycles,
-        complete: found.complete && !unjudged && !is_late(deadline),
+        // Where no execution came to its end, nobody knows what is behind the limit.
+        complete: found.complete && !unjudged && !is_late(deadline) && (executions == 0 || blocked < executions),
         executions,
         blocked,
         prediction,

@@ -141,6 +141,8 @@ pub struct Sampled {
 pub struct Again {
     pub trace: Trace,
     pub names: Vec<(u32, u32)>,
+    /// Was it too long to be kept whole?
+    pub cut: bool,
 }
 
 /// Fences that are in force though the program does not have them.

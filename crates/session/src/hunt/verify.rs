@@ -26,6 +26,10 @@ pub fn verify(subject: &mut impl Subject, model: Model, search: &mut Search, log
     for (candidate, again) in candidates.zip(&again) {
         let problem = match again {
             None => Some("its execution left no trace".to_owned()),
+            Some(again) if again.cut => {
+                log.note("an execution is too long to be looked at again: its violation was seen once".to_owned());
+                None
+            }
             Some(again) => match examine(again, &candidate.cycle, model) {
                 Ok(()) => {
                     if let Some(witness) = &mut candidate.witness {
