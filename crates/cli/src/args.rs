@@ -30,7 +30,7 @@ pub struct Cli {
 }
 
 /// How to print.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct ScreenArgs {
     #[arg(long, global = true, help = format_help(), value_parser = formats(), default_value = "text")]
     #[arg(value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
@@ -39,6 +39,13 @@ pub struct ScreenArgs {
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     #[arg(hide_possible_values = true, help_heading = "Output")]
     pub color: Colour,
+    /// Write the report of test, check or hunt to a file, too, in one of the formats of --format; may be given several
+    /// times
+    #[arg(long, global = true, value_name = "FORMAT=FILE", value_parser = output, help_heading = "Output")]
+    pub output: Vec<(Format, PathBuf)>,
+    /// Write a page for a browser: the same as --output html=FILE
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Print the verdict only
     #[arg(long, short, global = true, help_heading = "Output")]
     pub quiet: bool,
@@ -209,6 +216,12 @@ fn format_help() -> String {
     let formats: Vec<String> =
         Format::ALL.iter().map(|format| format!("{} ({})", format.name(), format.about())).collect();
     format!("How to print: {}", formats.join(", "))
+}
+
+/// A format and the file that it goes to.
+fn output(text: &str) -> Result<(Format, PathBuf), String> {
+    let (format, file) = text.split_once('=').ok_or("expected FORMAT=FILE")?;
+    Ok((format.parse()?, file.into()))
 }
 
 /// What a volatile access is.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let result = args::parse().and_then(|cli| commands::run(cli.command, &mut screen::Screen::new(cli.screen)));
+    let result = args::parse().and_then(|cli| commands::run(cli.command, &mut screen::Screen::new(cli.screen)?));
     match result {
         Ok(status) => status.into(),
         Err(error) => {

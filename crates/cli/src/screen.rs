@@ -6,8 +6,9 @@ use crate::error::{Error, Status};
 use crate::progress::Line;
 use fencepost_report::Format;
 use fencepost_report::text::{TextStyle, clean};
-use fencepost_session::{Event, Outcome, Sink};
+use fencepost_session::{Event, Outcome, Sink, try_file, write_whole};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::path::PathBuf;
 use terminal_size::{Width, terminal_size_of};
 
 /// Where results go.
@@ -16,21 +17,28 @@ pub struct Screen {
     pub format: Format,
     pub style: TextStyle,
     pub quiet: bool,
+    /// Files that the report is written to, too.
+    files: Vec<(Format, PathBuf)>,
     line: Option<Line>,
 }
 
 impl Screen {
-    pub fn new(args: ScreenArgs) -> Screen {
+    pub fn new(args: ScreenArgs) -> Result<Screen, Error> {
+        let page = args.html.map(|file| (Format::Html, file));
+        let files: Vec<_> = args.output.into_iter().chain(page).collect();
+        // Better now than when the work is done.
+        files.iter().try_for_each(|(_, file)| try_file(file))?;
         let width = terminal_size_of(io::stdout()).map_or(TextStyle::PLAIN.width, |(Width(width), _)| width.into());
         // A terminal of no width is none, and text needs some room.
         let width = if width == 0 { TextStyle::PLAIN.width } else { width.max(40) };
-        Screen {
+        Ok(Screen {
             out: BufWriter::new(io::stdout()),
             format: args.format,
             style: TextStyle { width, colour: colours(args.color) },
             quiet: args.quiet,
+            files,
             line: None,
-        }
+        })
     }
 
     /// Is the output for people?
@@ -50,7 +58,12 @@ impl Screen {
             false => self.format.render(&outcome.document(), self.style),
         };
         let verdict = outcome.verdict();
-        match (self.print(&text), outcome.unwritten) {
+        let plain = TextStyle { colour: false, ..self.style };
+        let files = self
+            .files
+            .iter()
+            .try_for_each(|(format, file)| write_whole(file, format.render(&outcome.document(), plain).as_bytes()));
+        match (self.print(&text), outcome.unwritten.or(files.err())) {
             (Err(error), _) if !error.is_closed_pipe() => Err(error),
             (_, Some(error)) => Err(error.into()),
             // Whoever closed the pipe may still look at the exit status.

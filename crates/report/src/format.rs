@@ -4,7 +4,7 @@
 //! says of it, from that line.
 
 use crate::text::TextStyle;
-use crate::{Document, dot, json, junit, sarif, text};
+use crate::{Document, dot, html, json, junit, sarif, text};
 use std::str::FromStr;
 
 macro_rules! formats {
@@ -52,6 +52,8 @@ formats! {
     Sarif: sarif, "SARIF 2.1.0, for code hosts and editors";
     /// JUnit XML.
     Junit: junit, "JUnit XML, for CI systems";
+    /// A page for a browser.
+    Html: html, "a page with the executions to step through";
     /// Graphviz.
     Dot: dot, "a Graphviz graph of each execution";
 }

@@ -44,6 +44,7 @@ mod document;
 mod dot;
 mod evidence;
 mod format;
+pub mod html;
 mod hunt;
 mod json;
 mod junit;

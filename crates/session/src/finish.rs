@@ -20,6 +20,9 @@ pub struct Item {
     pub recording: Option<Recording>,
 }
 
+/// What `fencepost report` makes a page of, beside the report.
+pub const PAGE: &str = "page.json";
+
 /// What is said of work that a signal has ended.
 pub const INTERRUPTED: &str = "interrupted: this is what there was by then";
 
@@ -54,9 +57,13 @@ pub fn finish(
     // What was written while the work went on, and is no finding of its own.
     out.inspect(|out| clear(out, findings.len()));
     let report = report(findings);
-    unwritten = unwritten.or_else(|| write_report(&report, out?, log));
     log.emit(Event::Done(report.verdict()));
-    Outcome { report, evidence, describe, remarks: std::mem::take(&mut log.remarks), unwritten }
+    let mut outcome = Outcome { report, evidence, describe, remarks: Vec::new(), unwritten };
+    if let Some(out) = out.filter(|_| outcome.unwritten.is_none()) {
+        outcome.unwritten = write_report(&outcome, out, log);
+    }
+    outcome.remarks = std::mem::take(&mut log.remarks);
+    outcome
 }
 
 /// Writes the finding's execution, and notes where.
@@ -73,9 +80,11 @@ fn record(item: &mut Item, mut recording: Recording, out: &Path) -> Result<(), E
 }
 
 /// Writes the report beside its findings. Only with findings it is an error if that cannot be done.
-fn write_report(report: &Report, out: &Path, log: &mut Log<'_>) -> Option<Error> {
-    let error = write_whole(&out.join("run.json"), report.to_json().as_bytes()).err()?;
-    if report.verdict() == Verdict::Fail {
+fn write_report(outcome: &Outcome, out: &Path, log: &mut Log<'_>) -> Option<Error> {
+    let page = fencepost_report::html::data(&outcome.document()).to_string();
+    let report = write_whole(&out.join("run.json"), outcome.report.to_json().as_bytes());
+    let error = report.and_then(|()| write_whole(&out.join(PAGE), page.as_bytes())).err()?;
+    if outcome.verdict() == Verdict::Fail {
         return Some(error);
     }
     log.warning(error.to_string());

@@ -72,10 +72,12 @@ mod test;
 pub use check::check;
 pub use error::{Error, plain};
 pub use event::{Event, Remark, Sink};
+pub use finish::PAGE;
 pub use hunt::hunt;
 pub use limits::{Budget, LITMUS_LIMITS};
 pub use litmus::{LitmusExplored, LitmusTotals, SafeJudged, SafeTotals, Wanted, litmus, safe_batch};
 pub use outcome::Outcome;
+pub use recording::{try_file, write_whole};
 pub use replay::{Replayed, Rerun, replay};
 pub use request::{
     CampaignRequest, CheckRequest, HuntMethods, HuntRequest, LitmusRequest, ReplayRequest, SafeRequest, Spec,

@@ -152,6 +152,14 @@ pub fn try_out(directory: &Path) -> Result<(), Error> {
     tempfile::NamedTempFile::new_in(directory).map(drop).map_err(failed)
 }
 
+/// Can this file be written, when there is something to write?
+///
+/// # Errors
+/// Its directory cannot be written.
+pub fn try_file(path: &Path) -> Result<(), Error> {
+    try_out(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
 /// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only
 /// files of the names and the form that Fencepost writes, and of findings those behind the first `most`.
 pub fn clear(directory: &Path, most: usize) {
@@ -164,7 +172,11 @@ pub fn clear(directory: &Path, most: usize) {
         let is_ours = match finding.map(|rest| rest.strip_suffix(".trace").map_or((rest, false), |rest| (rest, true))) {
             Some((rest, _)) if rest.parse().is_ok_and(|number: usize| number <= most) => false,
             Some((rest, trace)) => number(rest) && begins(&path, if trace { "model" } else { "fencepost" }),
-            None => most == 0 && name == "run.json" && begins(&path, "fencepost"),
+            None if most > 0 => false,
+            None => {
+                name == "run.json" && begins(&path, "fencepost")
+                    || name == crate::finish::PAGE && begins(&path, "command")
+            }
         };
         if is_ours {
             // What cannot be removed is written over, or said when that fails.
@@ -189,6 +201,9 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 }
 
 /// Writes a file that is afterwards either complete or as before; the directory is made if need be.
+///
+/// # Errors
+/// It cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {

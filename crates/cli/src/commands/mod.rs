@@ -11,6 +11,7 @@ mod hunt;
 mod include;
 mod litmus;
 mod replay;
+mod report;
 mod rustflags;
 mod safe;
 mod test;
@@ -50,6 +51,7 @@ commands! {
     Hunt: hunt,
     Safe: safe,
     Replay: replay,
+    Report: report,
     Cc: cc,
     #[command(name = "c++")]
     Cxx: cxx,
