@@ -69,6 +69,13 @@ impl VectorClock {
         self.slots.clone_from(&other.slots);
     }
 
+    /// Becomes a copy of these slots, keeping its allocation.
+    #[inline]
+    pub fn copy_from_slots(&mut self, slots: &[u32]) {
+        self.slots.clear();
+        self.slots.extend_from_slice(slots);
+    }
+
     /// Back to the beginning of time, keeping its allocation.
     #[inline]
     pub fn clear(&mut self) {

@@ -27,8 +27,66 @@ struct Entry {
 
 impl Entry {
     /// Did `other`, of another thread, happen before this one?
-    fn knows(&self, other: Earlier, clocks: &[Vec<u32>]) -> bool {
-        clocks[self.clock as usize].get(other.thread as usize).is_some_and(|time| other.time <= *time)
+    fn knows(&self, other: Earlier, clocks: &Clocks) -> bool {
+        clocks.get(self.clock).get(other.thread as usize).is_some_and(|time| other.time <= *time)
+    }
+}
+
+/// Clocks of threads, one behind the other: an execution has hundreds of them, and none is to be allocated alone.
+#[derive(Default)]
+struct Clocks {
+    times: Vec<u32>,
+    /// Where each of them ends.
+    ends: Vec<u32>,
+}
+
+impl Clocks {
+    fn clear(&mut self) {
+        self.times.clear();
+        self.ends.clear();
+    }
+
+    /// Adds the running thread's.
+    fn push(&mut self) -> u32 {
+        shadow::append_clock(&mut self.times);
+        self.ends.push(self.times.len() as u32);
+        self.ends.len() as u32 - 1
+    }
+
+    fn get(&self, number: u32) -> &[u32] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.times[start as usize..self.ends[number as usize] as usize]
+    }
+}
+
+/// Accesses by address, eight bytes each. The lists stay when an execution ends.
+#[derive(Default)]
+struct Lines {
+    places: FxHashMap<usize, u32>,
+    lists: Vec<Vec<Entry>>,
+    used: usize,
+}
+
+impl Lines {
+    fn clear(&mut self) {
+        self.places.clear();
+        self.lists[..self.used].iter_mut().for_each(Vec::clear);
+        self.used = 0;
+    }
+
+    fn at(&mut self, address: usize) -> &mut Vec<Entry> {
+        let number = *self.places.entry(address).or_insert_with(|| {
+            if self.lists.len() == self.used {
+                self.lists.push(Vec::new());
+            }
+            self.used += 1;
+            self.used as u32 - 1
+        });
+        &mut self.lists[number as usize]
+    }
+
+    fn remove(&mut self, address: usize) {
+        self.places.remove(&address);
     }
 }
 
@@ -39,9 +97,9 @@ const MOST: usize = 512;
 struct State {
     on: bool,
     /// Accesses by address, eight bytes each.
-    lines: FxHashMap<usize, Vec<Entry>>,
+    lines: Lines,
     /// The clocks of threads at their accesses, and the last of each thread with its time.
-    clocks: Vec<Vec<u32>>,
+    clocks: Clocks,
     last: Vec<(u32, u32)>,
     /// Blocks of memory by address: where each ends, and its allocation.
     blocks: BTreeMap<usize, (usize, Entry)>,
@@ -58,8 +116,7 @@ impl State {
             self.last.resize(thread + 1, (0, 0));
         }
         if self.last[thread].0 != time {
-            self.clocks.push(shadow::clock());
-            self.last[thread] = (time, self.clocks.len() as u32 - 1);
+            self.last[thread] = (time, self.clocks.push());
         }
         self.last[thread].1
     }
@@ -104,7 +161,7 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
     while at < end {
         let next = ((at & !7) + 8).min(end);
         let bytes = (((1u16 << (next - at)) - 1) << (at & 7)) as u8;
-        let line = state.lines.entry(at & !7).or_default();
+        let line = state.lines.at(at & !7);
         if line.is_empty()
             && let Some((_, (end, entry))) = state.blocks.range(..=at).next_back()
             && at < *end
@@ -128,8 +185,9 @@ pub fn object(address: usize, kind: Kind, pc: usize) {
     piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
 }
 
-fn piece(line: &mut Vec<Entry>, clocks: &[Vec<u32>], address: usize, new: Entry) {
-    if line.contains(&new) {
+fn piece(line: &mut Vec<Entry>, clocks: &Clocks, address: usize, new: Entry) {
+    // The newest are most likely the same.
+    if line.iter().rev().any(|old| *old == new) {
         return;
     }
     for old in line.iter().filter(|old| old.bytes & new.bytes != 0 && old.by.thread != new.by.thread) {
@@ -180,10 +238,10 @@ pub fn forget(address: usize, size: usize) {
         return;
     }
     within(&mut state.blocks);
-    if size / 8 > state.lines.len() {
-        state.lines.retain(|at, _| !range.contains(at));
+    if size / 8 > state.lines.places.len() {
+        state.lines.places.retain(|at, _| !range.contains(at));
     } else {
-        range.clone().step_by(8).for_each(|at| drop(state.lines.remove(&at)));
+        range.clone().step_by(8).for_each(|at| state.lines.remove(at));
     }
 }
 

@@ -195,15 +195,14 @@ fn is_before(thread: u32, time: u32) -> bool {
     thread < state.threads && time <= unsafe { *state.clock.add(thread) }
 }
 
-/// The running thread's clock.
-pub fn clock() -> Vec<u32> {
+/// Adds the running thread's clock to a list.
+pub fn append_clock(list: &mut Vec<u32>) {
     let state = STATE.enter();
     // An empty one may have no pointer at all.
-    if state.threads == 0 {
-        return Vec::new();
+    if state.threads != 0 {
+        // SAFETY: as above.
+        list.extend_from_slice(unsafe { std::slice::from_raw_parts(state.clock, state.threads) });
     }
-    // SAFETY: as above.
-    unsafe { std::slice::from_raw_parts(state.clock, state.threads) }.to_vec()
 }
 
 /// The time of an access that the running thread makes now.

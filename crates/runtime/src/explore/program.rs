@@ -104,10 +104,7 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn set_clock(&mut self, thread: ThreadId, slots: &[u32]) {
-        let mut clock = clock(thread);
-        for (t, time) in slots.iter().enumerate() {
-            clock.set(ThreadId(t as u32), *time);
-        }
+        clock(thread).copy_from_slots(slots);
     }
 
     fn is_abandoned(&self) -> bool {
