@@ -1,18 +1,16 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
-use super::knowledge::Knowledge;
+use super::knowledge::{History, Knowledge};
 use super::run::{Ended, Run};
-use super::task::{PutOff, Task};
+use super::task::Task;
 use crate::graph::cells::Cells;
 use crate::graph::walk::Walk;
 use crate::graph::{ExploreError, Flow, Options, Restart, Stuck, Visitor};
 use fencepost_engine::Threads;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::Graph;
-use fencepost_trace::{Access, Answers, Location, Model, ThreadId};
+use fencepost_trace::{Answers, Location, Model};
 use rustc_hash::FxHashSet;
-
-use super::knowledge::{History, Label};
 
 /// Which executions are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,22 +26,19 @@ pub enum Equivalence {
 pub struct Effort {
     /// How many questions were answered, and how.
     pub answers: Answers,
-    /// Runs of the program that came to nothing: what they waited for never came.
+    /// Runs of the program that came to nothing: they led to states that were known, or where nobody can go on.
     pub in_vain: u64,
-    /// How many histories of threads, and tasks put aside, are remembered.
+    /// How many histories of threads, and states, are remembered.
     pub remembered: u64,
 }
 
-/// What was put aside because nothing is known that it could wait for.
-pub(super) struct Dormant {
+/// A state of which not all threads were asked, because the others were not known to write where these read.
+pub(super) struct Expanded {
     pub task: Option<Task>,
-    /// The thread that waits in vain, and for what. `None` if reads have no source.
-    pub waits: Option<(ThreadId, Access, Location)>,
-    /// Where all threads are.
-    pub histories: Vec<Option<History>>,
-    /// If something is there that it cannot read: what was read so far and might be read from elsewhere, and how
-    /// many ways for that were known.
-    pub reads: Option<(FxHashSet<(Location, u128)>, usize)>,
+    /// Where those who were asked read next.
+    pub cells: Vec<Location>,
+    /// Where the others are.
+    pub others: Vec<History>,
 }
 
 /// Explores one program under one model.
@@ -56,9 +51,13 @@ pub struct Explorer<T> {
     pub(super) graph: Graph,
     pub(super) knowledge: Knowledge,
     pub(super) tasks: Vec<Task>,
-    pub(super) dormant: Vec<Dormant>,
+    /// The states that were met, by the names of their histories.
+    pub(super) visited: FxHashSet<u128>,
+    /// Those in which an execution ended.
+    pub(super) ended: FxHashSet<u128>,
+    pub(super) expanded: Vec<Expanded>,
     pub(super) effort: Effort,
-    /// How much may be remembered; beyond, nothing is put aside.
+    /// How many states may be remembered; complete ones always are.
     pub(super) bound: usize,
 }
 
@@ -78,14 +77,16 @@ impl<T: Threads> Explorer<T> {
             graph: Graph::new(),
             knowledge: Knowledge::default(),
             tasks: Vec::new(),
-            dormant: Vec::new(),
+            visited: FxHashSet::default(),
+            ended: FxHashSet::default(),
+            expanded: Vec::new(),
             effort: Effort::default(),
             bound: usize::MAX,
         })
     }
 
-    /// Remembers no more than so many histories and tasks put aside. Beyond, nothing is lost, but runs are made that
-    /// could have been left out.
+    /// Remembers no more than so many states. Beyond, nothing is lost and no execution told twice, but runs are made
+    /// that could have been left out.
     pub fn remembering(self, bound: usize) -> Self {
         Explorer { bound, ..self }
     }
@@ -97,7 +98,7 @@ impl<T: Threads> Explorer<T> {
 
     /// What the exploration has cost so far.
     pub fn effort(&self) -> Effort {
-        Effort { remembered: (self.knowledge.len() + self.dormant.len()) as u64, ..self.effort }
+        Effort { remembered: (self.knowledge.len() + self.visited.len()) as u64, ..self.effort }
     }
 
     /// How many tasks are open.
@@ -131,7 +132,9 @@ impl<T: Threads> Explorer<T> {
     fn start_over(&mut self, cells: Cells) {
         self.cells = cells;
         self.knowledge = Knowledge::default();
-        self.dormant.clear();
+        self.visited.clear();
+        self.ended.clear();
+        self.expanded.clear();
         self.effort = Effort::default();
     }
 
@@ -181,86 +184,24 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
-    /// Takes up what was put aside and now has something to wait for.
+    /// Takes up again states where more threads have to be asked, by what is known now.
     fn wake(&mut self) {
         let mut grown = std::mem::take(&mut self.knowledge.grown);
         grown.sort_unstable();
         grown.dedup();
         for watcher in grown.drain(..) {
-            let dormant = &self.dormant[watcher as usize];
-            let Some(task) = &dormant.task else { continue };
-            if self.has_hope(dormant, task) {
-                let task = self.dormant[watcher as usize].task.take().expect("it is there");
-                let forget = |put_off: PutOff| PutOff { impossible: Vec::new(), ..put_off };
-                self.tasks.push(Task { put_off: task.put_off.into_iter().map(forget).collect(), ..task });
+            let Expanded { task, cells, others } = &mut self.expanded[watcher as usize];
+            let concerns = |other: &History| cells.iter().any(|cell| self.knowledge.may_write(*other, *cell));
+            if task.is_some() && others.iter().any(concerns) {
+                self.tasks.extend(task.take());
+                (*cells, *others) = Default::default();
             }
         }
         self.knowledge.grown = grown;
     }
 
-    /// Is something known that it could wait for?
-    fn has_hope(&self, dormant: &Dormant, task: &Task) -> bool {
-        let all = || dormant.histories.iter().flatten();
-        if let Some((thread, access, cell)) = &dormant.waits {
-            let put_off = task.put_off(*thread).expect("it was put off");
-            let future = |history: &History| {
-                let known = self.knowledge.future(*history, *cell);
-                self.offers(known, access, *cell, &put_off.labels)
-            };
-            let mut others = dormant.histories.iter().enumerate().filter(|(t, _)| *t != thread.index());
-            if others.any(|(_, history)| history.as_ref().is_some_and(future)) || self.can_stay(all(), access, *cell) {
-                return true;
-            }
-        }
-        // Others may read the same from elsewhere, so that what was impossible is possible.
-        dormant.reads.as_ref().is_some_and(|(reads, known)| {
-            all().map(|history| self.knowledge.offers_again(*history, reads)).sum::<usize>() > *known
-        })
-    }
-
-    /// Is something among `known` that the access may read, besides these?
-    pub(super) fn offers(
-        &self,
-        known: impl Iterator<Item = super::knowledge::Written>,
-        access: &Access,
-        cell: Location,
-        besides: &[Label],
-    ) -> bool {
-        let mut known = known;
-        known.any(|written| match written {
-            super::knowledge::Written::Any => !self.only_passes_one_of(access, besides),
-            super::knowledge::Written::Key(key) => {
-                self.labels(access, cell, key).any(|label| !besides.contains(&label))
-            }
-        })
-    }
-
-    /// Do the labels exhaust what the guard lets through?
-    fn only_passes_one_of(&self, access: &Access, labels: &[Label]) -> bool {
-        match access.guard() {
-            fencepost_trace::Guard::Equals(value) => {
-                self.labels_of_value(access, value).all(|label| labels.contains(&label))
-            }
-            _ => false,
-        }
-    }
-
-    /// May a thread stay at this access forever? Somebody must be known to stop with a last write that does not let it
-    /// through.
-    pub(super) fn can_stay<'a>(
-        &self,
-        histories: impl Iterator<Item = &'a History>,
-        access: &Access,
-        cell: Location,
-    ) -> bool {
-        let refuses = |key: u128| !self.walk.sets.passes(access.guard(), fencepost_trace::Value(key));
-        if access.guard() == fencepost_trace::Guard::Any {
-            return false;
-        }
-        if cell.as_hidden().is_none() || refuses(self.walk.program.initial(cell).0) {
-            return true;
-        }
-        let mut histories = histories;
-        histories.any(|history| self.knowledge.last_writes(*history, cell).any(refuses))
+    /// Takes note of a state, by its name. Says whether it is new, as far as is remembered.
+    pub(super) fn is_new(&mut self, name: u128) -> bool {
+        if self.visited.len() < self.bound { self.visited.insert(name) } else { !self.visited.contains(&name) }
     }
 }

@@ -1,12 +1,12 @@
 //! What threads have been seen to do after what they have read.
 //!
 //! A thread is a deterministic function of what it reads, so that what was seen of it once holds always: in the tree
-//! of a thread's histories every node remembers what the thread (and those that it creates) wrote *after* that
-//! history, in any execution so far, and where it came to stop. From that follows what a read that is put off could
-//! still be waiting for. Knowledge only grows, and whoever gave up for lack of it watches the nodes concerned.
+//! of a thread's histories every node remembers where the thread (and those that it creates) wrote *after* that
+//! history, in any execution so far. Knowledge only grows, and whoever relied on what was known watches the nodes
+//! concerned.
 
 use fencepost_trace::{Location, ThreadId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// What tells two results of a read apart: the value or the source, and which of several results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -21,15 +21,6 @@ pub struct Label {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct History(u32);
 
-/// What a thread may write to a location.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Written {
-    /// This value (or source).
-    Key(u128),
-    /// Any value: a read-modify-write that has been seen there.
-    Any,
-}
-
 #[derive(Debug)]
 struct Node {
     parent: Option<History>,
@@ -37,9 +28,12 @@ struct Node {
     created: bool,
     /// Has what the thread does here been taken note of?
     known: bool,
-    writes: Vec<(Location, Written)>,
-    /// The last writes to hidden locations where the thread has stopped.
-    stops: Vec<(Location, u128)>,
+    /// Its name, the same in every run: a hash of the way to it.
+    name: u128,
+    /// Has the thread read anything?
+    has_read: bool,
+    /// Where the thread may write with, or after, its next read.
+    writes: Vec<Location>,
     watchers: Vec<u32>,
 }
 
@@ -61,43 +55,58 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    fn step(&mut self, step: Step, parent: Option<History>, created: bool) -> History {
+    fn step(&mut self, step: Step, parent: Option<History>, name: u128) -> History {
         let fresh = History(self.nodes.len() as u32);
         let at = *self.steps.entry(step).or_insert(fresh);
         if at == fresh {
-            let (writes, stops, watchers) = Default::default();
-            self.nodes.push(Node { parent, created, known: false, writes, stops, watchers });
+            let (created, has_read) = (matches!(step, Step::Create(..)), matches!(step, Step::Read(..)));
+            let (writes, watchers) = Default::default();
+            self.nodes.push(Node { parent, created, known: false, name, has_read, writes, watchers });
         }
         at
     }
 
     /// A thread that exists from the start.
     pub fn root(&mut self, thread: ThreadId) -> History {
-        self.step(Step::Root(thread), None, false)
+        self.step(Step::Root(thread), None, first_name(thread))
     }
 
     /// The thread reads this.
     pub fn read(&mut self, at: History, label: Label) -> History {
-        self.step(Step::Read(at, label), Some(at), false)
+        self.step(Step::Read(at, label), Some(at), self.name_after(at, label))
     }
 
     /// The thread creates another.
     pub fn create(&mut self, at: History, child: ThreadId) -> History {
-        self.step(Step::Create(at, child), Some(at), true)
+        self.step(Step::Create(at, child), Some(at), first_name(child))
+    }
+
+    fn node(&self, at: History) -> &Node {
+        &self.nodes[at.0 as usize]
+    }
+
+    /// The name of the history, among those in which the thread has read something; all others are 0.
+    pub fn name(&self, at: History) -> u128 {
+        if self.node(at).has_read { self.node(at).name } else { 0 }
+    }
+
+    /// The name of the history after one more read.
+    pub fn name_after(&self, at: History, label: Label) -> u128 {
+        mix(mix(self.node(at).name ^ label.key).wrapping_add(u128::from(label.variant)))
     }
 
     fn parent(&self, at: History) -> Option<History> {
-        let mut node = &self.nodes[at.0 as usize];
+        let mut node = self.node(at);
         // Where its creator is, a created thread exists; before that it does not.
         while node.created {
-            node = &self.nodes[node.parent?.0 as usize];
+            node = self.node(node.parent?);
         }
         node.parent
     }
 
     /// Is all known that the thread does before its next read?
     pub fn is_known(&self, at: History) -> bool {
-        self.nodes[at.0 as usize].known
+        self.node(at).known
     }
 
     /// All is known now.
@@ -105,60 +114,30 @@ impl Knowledge {
         self.nodes[at.0 as usize].known = true;
     }
 
-    /// The thread writes this before its next read.
-    pub fn writes(&mut self, at: History, location: Location, written: Written) {
+    /// The thread writes there before its next read.
+    pub fn wrote(&mut self, at: History, location: Location) {
         if let Some(before) = self.parent(at) {
-            self.will_write(before, location, written);
+            self.will_write(before, location);
         }
     }
 
-    /// The thread may write this with, or after, its next read.
-    pub fn will_write(&mut self, at: History, location: Location, written: Written) {
+    /// The thread may write there with, or after, its next read.
+    pub fn will_write(&mut self, at: History, location: Location) {
         let mut next = Some(at);
         while let Some(at) = next {
             let node = &mut self.nodes[at.0 as usize];
-            if node.writes.contains(&(location, written)) {
+            if node.writes.contains(&location) {
                 return;
             }
-            node.writes.push((location, written));
+            node.writes.push(location);
             self.grown.extend_from_slice(&node.watchers);
             next = self.parent(at);
         }
     }
 
-    /// The thread may stay here, having written this last.
-    pub fn stops(&mut self, at: History, location: Location, key: u128) {
-        let mut next = Some(at);
-        while let Some(at) = next {
-            let node = &mut self.nodes[at.0 as usize];
-            if node.stops.contains(&(location, key)) {
-                return;
-            }
-            node.stops.push((location, key));
-            self.grown.extend_from_slice(&node.watchers);
-            next = self.parent(at);
-        }
-    }
-
-    /// What may be written to `location` after this history.
-    pub fn future(&self, at: History, location: Location) -> impl Iterator<Item = Written> {
-        let writes = self.nodes[at.0 as usize].writes.iter();
-        writes.filter(move |(other, _)| *other == location).map(|(_, written)| *written)
-    }
-
-    /// The last writes to `location` with which a thread has been seen to stop after this history.
-    pub fn last_writes(&self, at: History, location: Location) -> impl Iterator<Item = u128> {
-        let stops = self.nodes[at.0 as usize].stops.iter();
-        stops.filter(move |(other, _)| *other == location).map(|(_, key)| *key)
-    }
-
-    /// How many ways are known in which one of these may be written after this history.
-    pub fn offers_again(&self, at: History, reads: &FxHashSet<(Location, u128)>) -> usize {
-        let again = |(location, written): &&(Location, Written)| match written {
-            Written::Key(key) => reads.contains(&(*location, *key)),
-            Written::Any => reads.iter().any(|(other, _)| other == location),
-        };
-        self.nodes[at.0 as usize].writes.iter().filter(again).count()
+    /// May the thread write there with, or after, its next read?
+    pub fn may_write(&self, at: History, location: Location) -> bool {
+        self.node(at).writes.contains(&location)
     }
 
     /// Tells `watcher` when more is known of what comes after this history.
@@ -170,4 +149,19 @@ impl Knowledge {
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
+}
+
+fn first_name(thread: ThreadId) -> u128 {
+    mix(u128::from(thread.0) + 1)
+}
+
+/// Spreads the bits of a number over all of them, without losing any: a product with an odd number and a shift can be
+/// undone.
+pub(super) fn mix(value: u128) -> u128 {
+    const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let mut value = value.wrapping_add(FACTOR);
+    for _ in 0..3 {
+        value = (value ^ value >> 67).wrapping_mul(FACTOR);
+    }
+    value ^ value >> 64
 }

@@ -7,52 +7,41 @@
 //! reduction (Huang and Huang, Maximal Causality Reduction for TSO and PSO, OOPSLA 2016); with sources instead of
 //! values, that of reads-from.
 //!
-//! # The tree
+//! # States
 //!
-//! A state is a vector of histories `H`, not necessarily complete, and for some threads a set of labels that their
-//! next read does *not* get: they are *put off*. It stands for all complete vectors that extend `H` and respect the
-//! sets. All threads run to their next reads, since what they write on the way follows from `H`. Then one thread `t`
-//! is picked, and the vectors are divided:
+//! A *state* is a vector of histories, not necessarily complete, of which there is an execution: all events that follow
+//! from these histories (threads run to their next reads), for each read a source among them with the right value, and
+//! coherence orders. One such graph, the witness, is kept with the state. From a state a thread `t` goes on to each
+//! label `v` that it *can read*: there is a consistent execution of all events and this read. That is a question of
+//! order alone, see `question`. Mostly the sources and orders at hand are an answer; then saturation is tried, and then
+//! the solver.
 //!
-//! - for each label `v` that `t` can read now: those in which its next read gets `v`;
-//! - the rest: `t` is put off for all of these labels.
-//!
-//! The parts are disjoint, and together they are everything. So no vector is met twice, whatever is picked, in
-//! whatever order, by however many workers, and nothing has to be remembered for that. A state in which nobody can go
-//! on is a complete vector if all threads have ended, a deadlock or livelock if those that are left wait for values
-//! that are not the last ones, and nothing otherwise.
-//!
-//! `t` *can read* `v` if there is a consistent execution of all events of `H` and this read: sources with the right
-//! values for all reads, and coherence orders. That is a question of order alone, see `question`. Mostly the sources
-//! and orders at hand are an answer; then saturation is tried, and then the solver.
-//!
-//! # What is put aside
-//!
-//! The rest is empty most of the time, and to find that out by running it would cost far more than the exploration
-//! itself. So it is only run if somebody is *known* to write what `t` waits for: in some execution so far, a thread with the
-//! history that it has now went on to write such a value, or was about to do a read-modify-write there (`knowledge`).
-//! Otherwise it is put aside, and taken up when more is known of one of the threads involved. The same holds for each
-//! state on the way: if a thread that is put off has nothing to wait for any more, the state is put aside.
-//!
-//! In the same way a read of `H` may have a value that another thread will write *again*. The witness at hand then
-//! takes it from a write that is there, but in the vector that is looked for it comes from one that is still to come,
-//! and only so can another read get its value. Such a read is left open if the write is known; the state is given up
-//! when it can no longer be closed. (With sources instead of values this does not arise.)
+//! States that were met are remembered, by a hash of 128 bits over their histories. So each is met once, and each
+//! complete vector is told once. Only if more states are met than may be remembered can runs be repeated; complete
+//! vectors are always remembered.
 //!
 //! # Nothing is lost
 //!
-//! *Every history that some execution gives a thread becomes known.* Suppose not, and take an execution whose events
-//! `e1 … ek`, in the global order, end with the first read that gives a thread a history that is not known. Follow the
-//! tree along the vectors that extend it: at each node, if the read of the thread that is picked is among these events,
-//! the vector says what it gets; if it is not, let it read at the end, which is always possible. What it gets was
-//! written by an event before `ek`, with a history that is known, or by the read-modify-write `ek`, which was pending at
-//! a known history and is counted. So the part of the tree is not put aside. The same holds for reads that have to be
-//! left open. The path ends in a complete execution that contains `ek`, so that its history is known: a contradiction.
+//! *If all threads are asked in every state*, every vector is met. Take an execution with these values, and its events
+//! in an order that contains program order and reads-from, which have no cycle in these models. What is before some
+//! point in this order is an execution too: every axiom forbids a cycle in relations that only shrink when an event is
+//! removed that nothing follows. So its histories are a state, and each leads to the next.
 //!
-//! *Every vector is met.* All histories of its execution are known, so that no part on the way to it is put aside.
+//! *Not all threads are asked.* A group of threads is enough if nobody outside of it may write, with or after its next
+//! read, where a thread of the group reads next; and if some thread of it cannot stay where it is forever. Take a vector
+//! beyond the state, and an execution as above. If it has events of the group, the first of them reads what is there:
+//! who writes there is in the group, and has done nothing yet. So it can be the next event after the state. And it has
+//! such events: a thread that can go on in the end would, and an access without a guard always can. One with a guard
+//! can, unless somebody who has written there stopped with a value that the guard refuses; if all threads of a group
+//! may stay like that, another group is asked as well.
 //!
-//! Threads that wait forever are the exception to "known to write": a guarded access that could go on may also stay
-//! where it is, if somebody stops with a last write that its guard refuses. That is known in the same way.
+//! *Where a thread may write* is not known beforehand. It is learnt from all executions so far: a thread with the same
+//! history does the same (`knowledge`). When more becomes known of a thread that was not asked, so that the group was
+//! none, the state is taken up again. That is enough. Suppose that some execution gives a thread a history that never
+//! becomes known, and take its events up to the first read, in the order above, that does. Follow the states along it:
+//! those who write in it have known histories, so that the argument above holds for it. If it has no event of the group
+//! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
+//! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
 //!
 //! # The rest
 //!

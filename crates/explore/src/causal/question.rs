@@ -68,40 +68,88 @@ impl Witness {
     }
 }
 
-/// Asks. `sources` says what a read may read: nothing at all is said of a read for which it returns `None`. Of each
-/// place in `finals` one of the writes is to be the last.
+/// Asks. `sources` says what a read may read. Of each place in `finals` one of the writes is to be the last.
 pub(super) fn ask(
     graph: &Graph,
     checker: &Checker,
-    sources: impl Fn(Node) -> Option<Vec<u32>>,
+    sources: impl Fn(Node) -> Vec<u32>,
     finals: &[(Place, Vec<u32>)],
     answers: &mut Answers,
 ) -> Option<Witness> {
     let mut question = Question::default();
-    if !question.pose(graph, checker, sources, finals) || !question.conclude(graph, checker.model()) {
+    if !question.pose(graph, checker, graph.len(), sources, finals) {
         answers.saturation += 1;
         return None;
     }
-    let base = question.clone();
-    if question.decide_as_witness(graph, checker.model()) {
-        answers.saturation += 1;
-        return Some(question.witness(graph));
-    }
-    answers.solver += 1;
-    let mut question = base;
-    solver::solve(&mut question, graph, checker.model()).then(|| question.witness(graph))
+    question.answer(graph, checker, answers)
 }
 
+/// What is known of a graph before one more read is added: the question about that begins with it.
+pub(super) fn prepare(graph: &Graph, checker: &Checker, sources: impl Fn(Node) -> Vec<u32>) -> Question {
+    let mut question = Question::default();
+    let holds =
+        question.pose(graph, checker, graph.len() + 1, sources, &[]) && question.conclude(graph, checker.model());
+    debug_assert!(holds, "the graph is its own witness");
+    question
+}
+
+/// Asks whether `read`, the last event of the graph, can read one of `sources`; all else is as it was when `base` was
+/// prepared.
+pub(super) fn ask_of_load(
+    base: &Question,
+    graph: &Graph,
+    checker: &Checker,
+    read: Node,
+    sources: &[Node],
+    answers: &mut Answers,
+) -> Option<Witness> {
+    let mut question = base.clone();
+    for earlier in graph.thread(graph.node(read).thread).iter().rev().skip(1) {
+        let orders = &mut question.orders;
+        checker.program_order(graph, *earlier, |later| _ = orders.add(earlier.index(), later.index()));
+    }
+    question.orders.add(0, read.index());
+    question.add_read(graph, read, sources.iter().map(|source| source.0).collect());
+    question.answer(graph, checker, answers)
+}
+
+impl Question {
+    fn answer(mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
+        if !self.conclude(graph, checker.model()) {
+            answers.saturation += 1;
+            return None;
+        }
+        let base = self.clone();
+        if self.decide_as_witness(graph, checker.model()) {
+            answers.saturation += 1;
+            return Some(self.witness(graph));
+        }
+        answers.solver += 1;
+        let mut question = base;
+        solver::solve(&mut question, graph, checker.model()).then(|| question.witness(graph))
+    }
+
+    fn add_read(&mut self, graph: &Graph, read: Node, sources: Vec<u32>) {
+        let data = graph.node(read);
+        let earlier = &graph.thread(data.thread)[..data.index as usize];
+        let mine = |n: &&Node| graph.node(**n).place == data.place && graph.node(**n).flags.has(Flags::WRITE);
+        let own = earlier.iter().rev().find(mine).map(|n| n.index());
+        let exclusive = data.flags.has(Flags::EXCLUSIVE);
+        let write = graph.next(read).filter(|_| exclusive).map(Node::index);
+        self.reads.push(Read { event: read.index(), place: data.place, sources, own, write });
+    }
+}
 impl Question {
     fn pose(
         &mut self,
         graph: &Graph,
         checker: &Checker,
-        sources: impl Fn(Node) -> Option<Vec<u32>>,
+        events: usize,
+        sources: impl Fn(Node) -> Vec<u32>,
         finals: &[(Place, Vec<u32>)],
     ) -> bool {
-        self.events = graph.len();
-        self.orders.reset(graph.len() + finals.len());
+        self.events = events;
+        self.orders.reset(events + finals.len());
         let orders = &mut self.orders;
         for i in (1..graph.len() as u32).rev() {
             let mut fine = true;
@@ -124,14 +172,7 @@ impl Question {
         }
         for place in (0..graph.places() as u32).map(Place) {
             for read in graph.reads(place) {
-                let Some(sources) = sources(*read) else { continue };
-                let data = graph.node(*read);
-                let earlier = &graph.thread(data.thread)[..data.index as usize];
-                let mine = |n: &&Node| graph.node(**n).place == place && graph.node(**n).flags.has(Flags::WRITE);
-                let own = earlier.iter().rev().find(mine).map(|n| n.index());
-                let exclusive = data.flags.has(Flags::EXCLUSIVE);
-                let write = graph.next(*read).filter(|_| exclusive).map(Node::index);
-                self.reads.push(Read { event: read.index(), place, sources, own, write });
+                self.add_read(graph, *read, sources(*read));
             }
         }
         for (i, (place, last)) in finals.iter().enumerate() {

@@ -1,17 +1,16 @@
 //! One run of the program: along the steps of a task, and on to the end, noting what else could have happened.
 
-use super::explorer::{Dormant, Equivalence, Explorer};
-use super::knowledge::{History, Label, Written};
-use super::question::{Witness, ask};
-use super::task::{Choice, PutOff, Task, node_of, steps_of};
+use super::explorer::{Equivalence, Expanded, Explorer};
+use super::knowledge::{History, Label, mix};
+use super::question::{Question, Witness, ask, ask_of_load, prepare};
+use super::task::{Choice, Task, node_of, steps_of};
 use crate::graph::cells::extract;
-use crate::graph::event::{is_forced, read_flags, set_source, store_flags, write_flags};
+use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
 use crate::graph::{ExploreError, Stuck};
 use fencepost_engine::Threads;
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Update, Value};
-use rustc_hash::FxHashSet;
+use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
 
 /// How a run ended.
@@ -19,7 +18,7 @@ pub(super) enum Ended {
     /// Complete: one graph for each set of final values that somebody asks for.
     Complete(Vec<Graph>),
     Stuck(Stuck),
-    /// No execution is left that is not explored elsewhere, as far as is known.
+    /// Whatever comes of it has been met elsewhere.
     InVain,
 }
 
@@ -36,42 +35,53 @@ struct Pending {
 enum Way {
     /// From this write, everything else staying as it is.
     Source(Node),
-    /// From this write, if others read the same from writes that are still to come.
-    Later(Node),
     /// In another graph, which contains the read.
     Other(Box<Graph>),
 }
 
-/// Why a task is put aside: this thread waits in vain, or reads have no source.
-type Aside = Option<(ThreadId, Pending)>;
+/// One more read, and how it comes about.
+struct Transition {
+    thread: ThreadId,
+    pending: Pending,
+    label: Label,
+    way: Way,
+}
+
+/// What came of the wish to go on.
+enum Advanced {
+    /// A thread has read.
+    On,
+    /// All that can be read leads to states that were met before.
+    Known,
+    /// Nobody can go on.
+    Nobody,
+}
 
 /// A task to be, once it is known what the graph looks like.
 struct Noted {
     length: usize,
     choice: Option<Choice>,
-    put_off: Vec<PutOff>,
-    open: bool,
-    dormant: Option<Aside>,
-    histories: Vec<Option<History>>,
-    reads: Option<(FxHashSet<(Location, u128)>, usize)>,
+    /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
+    /// are.
+    expanded: Option<(Vec<Location>, Vec<History>)>,
 }
 
 pub(super) struct Run<'a, T> {
     explorer: &'a mut Explorer<T>,
     task: &'a Task,
-    put_off: Vec<PutOff>,
-    /// Not all reads have a source yet.
-    open: bool,
     histories: Vec<Option<History>>,
+    /// By thread: has it waited for the end of another since its last read?
+    joined: Vec<bool>,
     pending: Vec<Option<Pending>>,
     noted: Vec<Noted>,
+    /// What is known of the graph at hand, for questions about one more load.
+    base: Option<Question>,
 }
 
 impl<'a, T: Threads> Run<'a, T> {
     pub fn new(explorer: &'a mut Explorer<T>, task: &'a Task) -> Self {
-        let put_off = task.put_off.clone();
-        let open = task.open;
-        Run { explorer, task, put_off, open, histories: Vec::new(), pending: Vec::new(), noted: Vec::new() }
+        let (histories, joined, pending, noted, base) = Default::default();
+        Run { explorer, task, histories, joined, pending, noted, base }
     }
 
     pub fn run(mut self) -> Result<Ended, ExploreError> {
@@ -95,17 +105,14 @@ impl<'a, T: Threads> Run<'a, T> {
             if self.explorer.graph.len() > self.explorer.options.max_events {
                 return Ok(Ended::Stuck(Stuck::Limit));
             }
-            if self.open && !self.can_close() {
-                return Ok(Ended::InVain);
-            }
-            if self.read_put_off() {
-                continue;
-            }
-            if self.is_hopeless() {
-                return Ok(Ended::InVain);
-            }
-            if !self.advance() {
-                return Ok(self.end());
+            match self.advance() {
+                Advanced::On => {}
+                Advanced::Known => return Ok(Ended::InVain),
+                Advanced::Nobody => {
+                    let ended = self.end();
+                    let is_told = !matches!(ended, Ended::InVain) && !self.explorer.ended.insert(self.name());
+                    return Ok(if is_told { Ended::InVain } else { ended });
+                }
             }
         }
     }
@@ -180,7 +187,9 @@ impl<'a, T: Threads> Run<'a, T> {
         graph.set_source(read, Node::INIT, step.value, step.variant, flags);
         walk.apply_read(graph, read);
         // What it reads is said when all events are there; only its label is needed now.
-        if !is_forced(graph.location(place)) {
+        if is_forced(graph.location(place)) {
+            self.note_join(thread, place);
+        } else {
             let key = match equivalence {
                 Equivalence::Values => label_key(graph.location(place), &access, step.value),
                 Equivalence::Sources => match step.source.checked_sub(1) {
@@ -202,6 +211,19 @@ impl<'a, T: Threads> Run<'a, T> {
     fn note_read(&mut self, thread: ThreadId, label: Label) {
         let at = self.history(thread);
         self.histories[thread.index()] = Some(self.explorer.knowledge.read(at, label));
+        if let Some(joined) = self.joined.get_mut(thread.index()) {
+            *joined = false;
+        }
+    }
+
+    /// The thread has seen the start of itself, or the end of another.
+    fn note_join(&mut self, thread: ThreadId, place: Place) {
+        if is_join(self.explorer.graph.location(place)) {
+            if self.joined.len() <= thread.index() {
+                self.joined.resize(thread.index() + 1, false);
+            }
+            self.joined[thread.index()] = true;
+        }
     }
 
     /// Adds a store, which comes last in coherence order, or a fence.
@@ -233,11 +255,17 @@ impl<'a, T: Threads> Run<'a, T> {
 
     fn note_write(&mut self, thread: ThreadId, write: Node) {
         let at = self.history(thread);
-        let explorer = &mut *self.explorer;
-        if !explorer.knowledge.is_known(at) {
-            let cell = explorer.graph.location(explorer.graph.node(write).place);
-            let key = write_key(explorer.equivalence, &explorer.graph, explorer.graph.node(write).place, write);
-            explorer.knowledge.writes(at, cell, Written::Key(key));
+        let joined = self.joined.get(thread.index()).is_some_and(|joined| *joined);
+        let Explorer { knowledge, graph, .. } = &mut *self.explorer;
+        if knowledge.is_known(at) {
+            return;
+        }
+        let cell = graph.location(graph.node(write).place);
+        if joined {
+            // With the same history it may stand before the join, and not have written yet.
+            knowledge.will_write(at, cell);
+        } else {
+            knowledge.wrote(at, cell);
         }
     }
 
@@ -254,7 +282,9 @@ impl<'a, T: Threads> Run<'a, T> {
         let Explorer { walk, graph, .. } = &mut *self.explorer;
         walk.apply_read(graph, read);
         let (place, variant, source) = (graph.node(read).place, graph.node(read).variant, graph.node(read).source);
-        if !is_forced(graph.location(place)) {
+        if is_forced(graph.location(place)) {
+            self.note_join(thread, place);
+        } else {
             let key = read_key(equivalence, graph, &graph.node(read).access, place, source);
             self.note_read(thread, Label { key, variant });
         }
@@ -371,7 +401,7 @@ impl<'a, T: Threads> Run<'a, T> {
     /// The thread has come to its next read, or to its end: takes note of what can come of that.
     fn learn(&mut self, thread: ThreadId, pending: Option<Pending>) {
         let at = self.history(thread);
-        let Explorer { knowledge, graph, equivalence, .. } = &mut *self.explorer;
+        let Explorer { knowledge, graph, .. } = &mut *self.explorer;
         if knowledge.is_known(at) {
             return;
         }
@@ -380,33 +410,10 @@ impl<'a, T: Threads> Run<'a, T> {
             return;
         }
         knowledge.set_known(at);
-        if let Some(Pending { access, place, .. }) = pending {
-            let cell = graph.location(place);
-            let written = match access {
-                Access::Load { .. } => None,
-                _ if *equivalence == Equivalence::Sources => {
-                    Some(Written::Key(key_of_event(thread, graph.thread(thread).len() as u32 + 1)))
-                }
-                Access::Rmw { update: Update::Exchange(value), at, .. } if at == cell => Some(Written::Key(value.0)),
-                Access::CompareExchange { desired, at, .. } if at == cell => Some(Written::Key(desired.0)),
-                _ => Some(Written::Any),
-            };
-            if let Some(written) = written {
-                knowledge.will_write(at, cell, written);
-            }
-        }
-        if pending.is_none_or(|pending| pending.access.guard() != Guard::Any) {
-            let mut seen: Vec<Place> = Vec::new();
-            for node in graph.thread(thread).iter().rev() {
-                let data = graph.node(*node);
-                if data.flags.has(Flags::WRITE)
-                    && !seen.contains(&data.place)
-                    && graph.location(data.place).as_hidden().is_some()
-                {
-                    seen.push(data.place);
-                    knowledge.stops(at, graph.location(data.place), data.value.0);
-                }
-            }
+        if let Some(Pending { access, place, .. }) = pending
+            && !matches!(access, Access::Load { .. })
+        {
+            knowledge.will_write(at, graph.location(place));
         }
     }
 
@@ -417,74 +424,144 @@ impl<'a, T: Threads> Run<'a, T> {
         pending.filter_map(|(t, pending)| Some((ThreadId(t as u32), (*pending)?))).filter(|(_, p)| !p.forced)
     }
 
-    fn is_put_off(&self, thread: ThreadId) -> bool {
-        self.put_off.iter().any(|put_off| put_off.thread == thread.0)
-    }
-
-    /// Looks for a source for each read. If there is none for some, others may still write one; otherwise false.
-    fn can_close(&mut self) -> bool {
-        if let Some(witness) = self.solve(Node::INIT, &[], &[], |_| false) {
-            self.flush();
-            witness.apply(&mut self.explorer.graph);
-            self.open = false;
-            return true;
-        }
-        let again = self.written_again();
-        if self.solve(Node::INIT, &[], &[], |node| again.contains(&node)).is_some() {
-            return true;
-        }
-        if self.is_full() {
-            return true;
-        }
-        self.note(self.explorer.graph.len() - 1, None, self.put_off.clone(), Some(None));
-        false
-    }
-
-    /// Lets a thread read that was put off; false if none can.
-    fn read_put_off(&mut self) -> bool {
-        let waiting: Vec<_> = self.threads().filter(|(thread, _)| self.is_put_off(*thread)).collect();
-        for (thread, pending) in waiting {
-            let ways = self.ways(thread, pending);
-            if !ways.is_empty() {
-                self.branch(thread, pending, ways);
-                return true;
+    /// Lets a thread read.
+    ///
+    /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
+    /// module documentation.
+    fn advance(&mut self) -> Advanced {
+        let mut asked = vec![false; self.explorer.walk.threads.len()];
+        let mut transitions = Vec::new();
+        let mut settled = false;
+        self.base = None;
+        while !settled && let Some(more) = self.next_group(&asked) {
+            for thread in more {
+                asked[thread.index()] = true;
+                let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
+                settled |= !self.may_stay(pending);
+                self.ways(thread, pending, &mut transitions);
             }
         }
-        false
+        if transitions.is_empty() {
+            return Advanced::Nobody;
+        }
+        self.note_expanded(&asked);
+        transitions.retain(|transition| {
+            let name = self.name_after(transition.thread, transition.label);
+            self.explorer.is_new(name)
+        });
+        if transitions.is_empty() {
+            return Advanced::Known;
+        }
+        self.branch(transitions);
+        Advanced::On
     }
 
-    /// Lets one of the other threads read; false if none can.
-    fn advance(&mut self) -> bool {
-        let free: Vec<_> = self.threads().filter(|(thread, _)| !self.is_put_off(*thread)).collect();
-        let mut chosen = None;
-        for (thread, pending) in free {
-            let labels = self.available(thread, pending);
-            if labels.is_empty() {
+    /// The smallest group of threads, not all of them asked before, that read only where nobody outside of it, and of
+    /// those who were asked, may write.
+    fn next_group(&self, asked: &[bool]) -> Option<Vec<ThreadId>> {
+        let mut best: Option<Vec<ThreadId>> = None;
+        for (thread, pending) in self.threads().filter(|(thread, _)| !asked[thread.index()]) {
+            if !self.has_labels(pending) {
                 continue;
             }
-            let single = labels.len() == 1 && !self.has_future(thread, pending, &labels);
-            if single {
-                chosen = Some((thread, pending));
+            let group = self.group(thread, asked);
+            if best.as_ref().is_none_or(|best| group.len() < best.len()) {
+                best = Some(group);
+            }
+            if best.as_ref().is_some_and(|best| best.len() == 1) {
                 break;
             }
-            chosen.get_or_insert((thread, pending));
         }
-        let Some((thread, pending)) = chosen else { return false };
-        let ways = self.ways(thread, pending);
-        if ways.is_empty() {
-            // Nothing that is there can be read: a guard lets nothing through that the thread could still see.
-            self.put_off.push(PutOff { thread: thread.0, labels: Vec::new(), impossible: Vec::new() });
-            return true;
-        }
-        self.branch(thread, pending, ways);
-        true
+        best
     }
 
-    /// The labels of the writes that are there, as the thread's read would see them, but for those it does not read.
-    fn available(&self, thread: ThreadId, pending: Pending) -> Vec<Label> {
+    fn group(&self, first: ThreadId, asked: &[bool]) -> Vec<ThreadId> {
+        let Explorer { knowledge, graph, .. } = &*self.explorer;
+        let mut group = vec![first];
+        let mut next = 0;
+        let everybody = || (0..asked.len()).filter(|t| !asked[*t]).map(|t| ThreadId(t as u32));
+        while next < group.len() {
+            // Who waits in a loop goes on when somebody writes there.
+            let Some(pending) = self.pending[group[next].index()] else { return everybody().collect() };
+            let cell = graph.location(pending.place);
+            for thread in everybody() {
+                let may_write = |history: History| knowledge.may_write(history, cell);
+                if !group.contains(&thread)
+                    && self.histories.get(thread.index()).copied().flatten().is_some_and(may_write)
+                {
+                    group.push(thread);
+                }
+            }
+            next += 1;
+        }
+        group
+    }
+
+    /// May the thread stay at its access forever, as far as those who have written there are concerned?
+    fn may_stay(&self, pending: Pending) -> bool {
+        let guard = pending.access.guard();
+        if guard == Guard::Any {
+            return false;
+        }
+        let Explorer { walk, graph, .. } = &*self.explorer;
+        let cell = graph.location(pending.place);
+        let refuses =
+            |write: Node| !walk.sets.passes(guard, extract(cell, &pending.access, graph.written(pending.place, write)));
+        let writes = graph.writes(pending.place);
+        // What a thread has written over is not the last.
+        let is_over = |write: Node| {
+            let data = graph.node(write);
+            writes[1..].iter().map(|other| graph.node(*other)).any(|o| o.thread == data.thread && o.index > data.index)
+        };
+        match writes {
+            [init] => refuses(*init),
+            _ => writes[1..].iter().any(|write| refuses(*write) && !is_over(*write)),
+        }
+    }
+
+    /// If somebody was not asked who may go on: more may be known of those one day.
+    fn note_expanded(&mut self, asked: &[bool]) {
+        let Explorer { walk, graph, .. } = &*self.explorer;
+        let is_other =
+            |t: &usize| !asked[*t] && matches!(walk.threads[*t].state, State::Ready | State::Spinning { .. });
+        let others: Vec<History> = (0..asked.len()).filter(is_other).filter_map(|t| *self.histories.get(t)?).collect();
+        if others.is_empty() {
+            return;
+        }
+        let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
+        let cells = cells.map(|pending| graph.location(pending.place)).collect();
+        let length = graph.len() - 1;
+        self.noted.push(Noted { length, choice: None, expanded: Some((cells, others)) });
+    }
+
+    /// The name of the state at hand.
+    fn name(&self) -> u128 {
+        let names = self.histories.iter().flatten().map(|history| self.explorer.knowledge.name(*history));
+        names.fold(0, |all, name| all.wrapping_add(mix(name)))
+    }
+
+    /// The name of the state in which the thread has read this, too.
+    fn name_after(&self, thread: ThreadId, label: Label) -> u128 {
+        let knowledge = &self.explorer.knowledge;
+        let at = self.history(thread);
+        let name = self.name().wrapping_sub(mix(knowledge.name(at)));
+        name.wrapping_add(mix(knowledge.name_after(at, label)))
+    }
+
+    /// Is there a write that the access may read?
+    fn has_labels(&self, pending: Pending) -> bool {
+        let Explorer { walk, graph, .. } = &*self.explorer;
+        let cell = graph.location(pending.place);
+        graph.writes(pending.place).iter().any(|write| {
+            let value = extract(cell, &pending.access, graph.written(pending.place, *write));
+            walk.sets.passes(pending.access.guard(), value)
+        })
+    }
+
+    /// The labels of the writes that are there, as the thread's read would see them.
+    fn available(&self, pending: Pending) -> Vec<Label> {
         let explorer = &*self.explorer;
         let graph = &explorer.graph;
-        let put_off = self.put_off.iter().find(|put_off| put_off.thread == thread.0);
         let mut labels = Vec::new();
         for write in graph.writes(pending.place) {
             let value = extract(graph.location(pending.place), &pending.access, graph.written(pending.place, *write));
@@ -494,8 +571,7 @@ impl<'a, T: Threads> Run<'a, T> {
             let key = read_key(explorer.equivalence, graph, &pending.access, pending.place, *write);
             for variant in 0..explorer.options.ways(&pending.access, value, &explorer.walk.sets) {
                 let label = Label { key, variant };
-                let excluded = put_off.is_some_and(|p| p.labels.contains(&label) || p.impossible.contains(&label));
-                if !excluded && !labels.contains(&label) {
+                if !labels.contains(&label) {
                     labels.push(label);
                 }
             }
@@ -503,26 +579,13 @@ impl<'a, T: Threads> Run<'a, T> {
         labels
     }
 
-    /// Could others still write something for this read, besides `labels`?
-    fn has_future(&self, thread: ThreadId, pending: Pending, labels: &[Label]) -> bool {
-        let explorer = &*self.explorer;
-        let cell = explorer.graph.location(pending.place);
-        let others = self.histories.iter().enumerate().filter(|(t, _)| *t != thread.index());
-        others
-            .filter_map(|(_, history)| *history)
-            .any(|history| explorer.offers(explorer.knowledge.future(history, cell), &pending.access, cell, labels))
-    }
-
     /// What the thread's read can get now, and how. The last write's label comes last.
-    fn ways(&mut self, thread: ThreadId, pending: Pending) -> Vec<(Label, Way)> {
-        let labels = self.available(thread, pending);
-        let mut ways = Vec::new();
-        for label in labels {
+    fn ways(&mut self, thread: ThreadId, pending: Pending, transitions: &mut Vec<Transition>) {
+        for label in self.available(pending) {
             if let Some(way) = self.way(thread, pending, label) {
-                ways.push((label, way));
+                transitions.push(Transition { thread, pending, label, way });
             }
         }
-        ways
     }
 
     fn way(&mut self, thread: ThreadId, pending: Pending, label: Label) -> Option<Way> {
@@ -531,10 +594,15 @@ impl<'a, T: Threads> Run<'a, T> {
         let Explorer { walk, graph, checker, effort, .. } = &mut *self.explorer;
         let length = graph.len();
         let alike = |graph: &Graph, write: Node| read_key(equivalence, graph, &access, place, write) == label.key;
-        let sources: Vec<Node> = graph.writes(place).iter().rev().copied().filter(|w| alike(graph, *w)).collect();
+        // What the thread itself has written over it cannot read any more.
+        let mine = |w: Node| w != Node::INIT && graph.node(w).thread == thread;
+        let own = graph.writes(place).iter().rev().copied().find(|w| mine(*w));
+        let is_over = |w: Node| own.is_some_and(|own| w != own && (w == Node::INIT || mine(w)));
+        let all = graph.writes(place).iter().rev().copied();
+        let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
         let read = graph.add(walk.new_node(thread, Flags::READ, place, access));
-        for source in sources.iter().copied().filter(|_| !self.open) {
+        for source in sources.iter().copied() {
             set_source(graph, read, source, label.variant, &mut walk.sets);
             let after = graph.position_of(read) as usize + 1;
             let exclusive = graph.node(read).flags.has(Flags::EXCLUSIVE);
@@ -553,15 +621,20 @@ impl<'a, T: Threads> Run<'a, T> {
             }
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        if graph.node(read).flags.has(Flags::EXCLUSIVE) {
+        let witness = if graph.node(read).flags.has(Flags::EXCLUSIVE) {
             add_tentative_write(graph, read, &mut walk.sets);
-        }
-        let mut later = false;
-        let witness = self.solve(read, &sources, &[], |_| false);
-        if witness.is_none() && equivalence == Equivalence::Values {
-            let again = self.written_again();
-            later = !again.is_empty() && self.solve(read, &sources, &[], |node| again.contains(&node)).is_some();
-        }
+            self.solve(read, &sources, &[])
+        } else {
+            // A load leaves the others what they can read, so that all that is known of them still holds.
+            let base = self.base.get_or_insert_with(|| {
+                graph.truncate(length);
+                let base = prepare(graph, checker, |node| alike_sources(equivalence, graph, node));
+                graph.add(walk.new_node(thread, Flags::READ, place, access));
+                set_source(graph, read, first, label.variant, &mut walk.sets);
+                base
+            });
+            ask_of_load(base, graph, checker, read, &sources, &mut effort.answers)
+        };
         let graph = &mut self.explorer.graph;
         let way = witness.map(|witness| {
             let mut other = graph.clone();
@@ -569,78 +642,42 @@ impl<'a, T: Threads> Run<'a, T> {
             Way::Other(Box::new(other))
         });
         graph.truncate(length);
-        way.or(later.then_some(Way::Later(first)))
+        way
     }
 
-    /// Asks for a graph in which `read` reads one of `sources`, and reads for which `free` holds anything.
-    fn solve(
-        &mut self,
-        read: Node,
-        sources: &[Node],
-        finals: &[(Place, Vec<u32>)],
-        free: impl Fn(Node) -> bool,
-    ) -> Option<Witness> {
+    /// Asks for a graph in which `read` reads one of `sources`.
+    fn solve(&mut self, read: Node, sources: &[Node], finals: &[(Place, Vec<u32>)]) -> Option<Witness> {
         let Explorer { graph, checker, effort, equivalence, .. } = &mut *self.explorer;
         let (graph, equivalence) = (&*graph, *equivalence);
-        let domain = |node: Node| -> Option<Vec<u32>> {
-            if node == read {
-                return Some(sources.iter().map(|s| s.0).collect());
-            }
-            if free(node) {
-                return None;
-            }
-            let data = graph.node(node);
-            if is_forced(graph.location(data.place)) {
-                return Some(vec![data.source.0]);
-            }
-            let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
-            let own = key(data.source);
-            Some(graph.writes(data.place).iter().copied().filter(|w| key(*w) == own).map(|w| w.0).collect())
+        let domain = |node: Node| {
+            let given = || sources.iter().map(|s| s.0).collect();
+            if node == read { given() } else { alike_sources(equivalence, graph, node) }
         };
         ask(graph, checker, domain, finals, &mut effort.answers)
     }
 
-    /// The thread reads each of these: one now, the others later; and then none of them, if there is hope.
-    fn branch(&mut self, thread: ThreadId, pending: Pending, mut ways: Vec<(Label, Way)>) {
-        let old = self.put_off.iter().find(|put_off| put_off.thread == thread.0).cloned();
-        let mut labels: Vec<Label> = old.as_ref().map_or_else(Vec::new, |put_off| put_off.labels.clone());
-        labels.extend(ways.iter().map(|(label, _)| *label));
-        let impossible = old.map_or_else(Vec::new, |put_off| put_off.impossible);
-        let mut rest: Vec<PutOff> = self.put_off.clone();
-        rest.retain(|put_off| put_off.thread != thread.0);
-        self.note_rest(thread, pending, PutOff { thread: thread.0, labels, impossible }, &rest);
+    /// Each of these comes about: one now, the others later.
+    fn branch(&mut self, mut transitions: Vec<Transition>) {
         // The write that is last now needs no reordering of what is there.
-        let now = ways.iter().rposition(|(_, way)| matches!(way, Way::Source(_)));
-        let now = now.or_else(|| ways.iter().rposition(|(_, way)| matches!(way, Way::Other(_))));
-        let now = now.unwrap_or(ways.len() - 1);
-        let (_, first) = (ways[now].0, ways.swap_remove(now));
-        self.put_off = rest;
+        let now = transitions.iter().rposition(|transition| matches!(transition.way, Way::Source(_)));
+        let now = transitions.swap_remove(now.unwrap_or(transitions.len() - 1));
         let length = self.explorer.graph.len() - 1;
-        for (label, way) in ways {
+        for Transition { thread, label, way, .. } in transitions {
             match way {
-                Way::Source(source) | Way::Later(source) => {
+                Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    let open = std::mem::replace(&mut self.open, matches!(way, Way::Later(_)));
-                    self.note(length, Some(choice), self.put_off.clone(), None);
-                    self.open = open;
+                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    let put_off = self.put_off.clone();
-                    let task = Task { length: steps.len(), steps, choice: None, put_off, open: false };
-                    self.explorer.tasks.push(task);
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
                 }
             }
         }
-        let (label, way) = first;
+        let Transition { thread, pending, label, way } = now;
         match way {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
-            Way::Later(source) => {
-                self.open = true;
-                self.add_read(thread, pending.access, pending.place, source, label.variant);
-            }
             Way::Other(graph) => {
-                self.open = false;
                 self.flush();
                 let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
                 let length = graph.len() - usize::from(exclusive);
@@ -659,158 +696,31 @@ impl<'a, T: Threads> Run<'a, T> {
         }
     }
 
-    /// Notes the executions in which the thread reads something else, if it can; otherwise puts them aside.
-    fn note_rest(&mut self, thread: ThreadId, pending: Pending, mut own: PutOff, rest: &[PutOff]) {
-        // Alone, it gets what is there or nothing: but what it writes later may be what others have read.
-        if !self.anybody_else(thread) && pending.access.guard() == Guard::Any {
-            let put_off = std::mem::replace(&mut self.put_off, vec![own.clone()]);
-            let others = self.available(thread, pending);
-            self.put_off = put_off;
-            if others.is_empty() || self.explorer.equivalence == Equivalence::Sources {
-                return;
-            }
-        }
-        let hope = self.hope(thread, pending, &mut own);
-        let mut put_off = rest.to_vec();
-        put_off.push(own);
-        let length = self.explorer.graph.len() - 1;
-        let dormant = (!hope && !self.is_full()).then_some(Some((thread, pending)));
-        self.note(length, None, put_off, dormant);
-    }
-
-    fn is_full(&self) -> bool {
-        self.explorer.knowledge.len() + self.explorer.dormant.len() >= self.explorer.bound
-    }
-
-    /// Is there another thread that may go on?
-    fn anybody_else(&self, thread: ThreadId) -> bool {
-        let others = self.explorer.walk.threads.iter().enumerate().filter(|(t, _)| *t != thread.index());
-        let mut others = others;
-        others.any(|(_, run)| matches!(run.state, State::Ready | State::Spinning { .. }))
-    }
-
-    /// Could the thread, put off like this, still read something else, or stay where it is?
-    fn hope(&mut self, thread: ThreadId, pending: Pending, own: &mut PutOff) -> bool {
-        if self.has_future(thread, pending, &own.labels) {
-            return true;
-        }
-        let explorer = &*self.explorer;
-        let cell = explorer.graph.location(pending.place);
-        if explorer.can_stay(self.histories.iter().flatten(), &pending.access, cell) {
-            return true;
-        }
-        if explorer.equivalence == Equivalence::Values {
-            // What is there and cannot be read: if others read the same from elsewhere, it might.
-            let put_off = std::mem::replace(&mut self.put_off, vec![own.clone()]);
-            own.impossible.extend(self.available(thread, pending));
-            self.put_off = put_off;
-        }
-        false
-    }
-
-    /// The reads whose value may be written again, by what is known.
-    fn written_again(&self) -> FxHashSet<Node> {
-        let Explorer { graph, knowledge, equivalence, .. } = &*self.explorer;
-        let mut again = FxHashSet::default();
-        if *equivalence == Equivalence::Sources {
-            return again;
-        }
-        for (node, data) in graph.nodes().filter(|(_, data)| data.flags.has(Flags::READ)) {
-            let cell = graph.location(data.place);
-            if is_forced(cell) {
-                continue;
-            }
-            let own = label_key(cell, &data.access, data.value);
-            let same = |written: Written| match written {
-                Written::Any => true,
-                Written::Key(key) => label_key(cell, &data.access, Value(key)) == own,
-            };
-            if self.histories.iter().flatten().any(|history| knowledge.future(*history, cell).any(same)) {
-                again.insert(node);
-            }
-        }
-        again
-    }
-
-    /// If a thread that is put off has nothing to wait for, this run comes to nothing: what it would have led to is
-    /// put aside.
-    fn is_hopeless(&mut self) -> bool {
-        let waiting: Vec<_> = self.threads().filter(|(thread, _)| self.is_put_off(*thread)).collect();
-        for (thread, pending) in waiting {
-            let at = self.put_off.iter().position(|put_off| put_off.thread == thread.0).expect("it is put off");
-            let mut own = self.put_off[at].clone();
-            let hope = self.hope(thread, pending, &mut own);
-            self.put_off[at] = own;
-            if !hope {
-                if !self.is_full() {
-                    self.note(self.explorer.graph.len() - 1, None, self.put_off.clone(), Some(Some((thread, pending))));
-                }
-                return !self.is_full();
-            }
-        }
-        false
-    }
-
-    fn note(&mut self, length: usize, choice: Option<Choice>, put_off: Vec<PutOff>, dormant: Option<Aside>) {
-        let histories = if dormant.is_some() { self.histories.clone() } else { Vec::new() };
-        let impossible = |thread: ThreadId| put_off.iter().any(|p| p.thread == thread.0 && !p.impossible.is_empty());
-        let by_reads = |aside: &Aside| aside.is_none_or(|(thread, _)| self.open || impossible(thread));
-        let reads = dormant.filter(by_reads).map(|_| self.reads());
-        let open = self.open;
-        self.noted.push(Noted { length, choice, put_off, open, dormant, histories, reads });
-    }
-
-    /// What was read so far, and how many ways are known in which it may be written again.
-    fn reads(&self) -> (FxHashSet<(Location, u128)>, usize) {
-        let Explorer { graph, knowledge, .. } = &*self.explorer;
-        let reads = graph.nodes().filter(|(_, data)| data.flags.has(Flags::READ));
-        let reads =
-            reads.map(|(_, data)| (graph.location(data.place), graph.written(data.place, data.source).0)).collect();
-        let known = self.histories.iter().flatten().map(|history| knowledge.offers_again(*history, &reads)).sum();
-        (reads, known)
-    }
-
     /// Makes tasks of what was noted.
     fn flush(&mut self) {
         if self.noted.is_empty() {
             return;
         }
-        let steps = steps_of(&self.explorer.graph);
-        for Noted { length, choice, put_off, open, dormant, histories, reads } in std::mem::take(&mut self.noted) {
-            let task = Task { steps: Arc::clone(&steps), length, choice, put_off, open };
-            match dormant {
-                None => self.explorer.tasks.push(task),
-                Some(aside) => self.put_aside(task, aside, histories, reads),
-            }
-        }
-    }
-
-    fn put_aside(
-        &mut self,
-        task: Task,
-        aside: Aside,
-        histories: Vec<Option<History>>,
-        reads: Option<(FxHashSet<(Location, u128)>, usize)>,
-    ) {
         let explorer = &mut *self.explorer;
-        let id = explorer.dormant.len() as u32;
-        for history in histories.iter().flatten() {
-            explorer.knowledge.watch(*history, id);
+        let steps = steps_of(&explorer.graph);
+        for Noted { length, choice, expanded } in std::mem::take(&mut self.noted) {
+            let task = Task { steps: Arc::clone(&steps), length, choice };
+            let Some((cells, others)) = expanded else {
+                explorer.tasks.push(task);
+                continue;
+            };
+            let watcher = explorer.expanded.len() as u32;
+            // What became known since then was not watched.
+            explorer.knowledge.grown.push(watcher);
+            others.iter().for_each(|history| explorer.knowledge.watch(*history, watcher));
+            explorer.expanded.push(Expanded { task: Some(task), cells, others });
         }
-        let cell = |pending: Pending| explorer.graph.location(pending.place);
-        let waits = aside.map(|(thread, pending)| (thread, pending.access, cell(pending)));
-        explorer.dormant.push(Dormant { task: Some(task), waits, histories, reads });
-        // What was learned since it was noted counts, too.
-        explorer.knowledge.grown.push(id);
     }
 
     // ---- the end ----
 
     /// Nobody can read any more.
     fn end(&mut self) -> Ended {
-        if self.open {
-            return Ended::InVain;
-        }
         // What was noted begins like the graph as it is, before anything in it changes.
         self.flush();
         let mut stuck = Vec::new();
@@ -875,7 +785,7 @@ impl<'a, T: Threads> Run<'a, T> {
             if finals.iter().any(|(_, last)| last.is_empty()) {
                 return Ended::InVain;
             }
-            let Some(witness) = self.solve(Node::INIT, &[], &finals, |_| false) else { return Ended::InVain };
+            let Some(witness) = self.solve(Node::INIT, &[], &finals) else { return Ended::InVain };
             witness.apply(&mut self.explorer.graph);
         }
         // Who waits when the process ends does not wait forever.
@@ -927,7 +837,7 @@ impl<'a, T: Threads> Run<'a, T> {
             if finals.iter().all(|last| fits(&before, last)) {
                 self.explorer.effort.answers.saturation += 1;
                 self.observe_rest(rest, finals, graphs);
-            } else if let Some(witness) = self.solve(Node::INIT, &[], finals, |_| false) {
+            } else if let Some(witness) = self.solve(Node::INIT, &[], finals) {
                 witness.apply(&mut self.explorer.graph);
                 self.observe_rest(rest, finals, graphs);
             }
@@ -983,33 +893,21 @@ fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Pla
     }
 }
 
+/// What a read may read without anybody's noticing.
+fn alike_sources(equivalence: Equivalence, graph: &Graph, read: Node) -> Vec<u32> {
+    let data = graph.node(read);
+    if is_forced(graph.location(data.place)) || equivalence == Equivalence::Sources {
+        return vec![data.source.0];
+    }
+    let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
+    let own = key(data.source);
+    graph.writes(data.place).iter().copied().filter(|w| key(*w) == own).map(|w| w.0).collect()
+}
+
 fn write_key(equivalence: Equivalence, graph: &Graph, place: Place, write: Node) -> u128 {
     match equivalence {
         Equivalence::Values => graph.written(place, write).0,
         Equivalence::Sources if write == Node::INIT => 0,
         Equivalence::Sources => key_of_event(graph.node(write).thread, graph.node(write).index),
-    }
-}
-
-impl<T: Threads> Explorer<T> {
-    /// The labels that a write with this key has for a read.
-    pub(super) fn labels(&self, access: &Access, cell: Location, key: u128) -> impl Iterator<Item = Label> {
-        let (key, ways) = match self.equivalence {
-            Equivalence::Values => {
-                let value = extract(cell, access, Value(key));
-                let passes = self.walk.sets.passes(access.guard(), value);
-                let ways = if passes { self.options.ways(access, value, &self.walk.sets) } else { 0 };
-                (label_key(cell, access, Value(key)), ways)
-            }
-            // What it will write is not known from who writes it.
-            Equivalence::Sources => (key, 1),
-        };
-        (0..ways).map(move |variant| Label { key, variant })
-    }
-
-    /// The same for a value that a guard waits for.
-    pub(super) fn labels_of_value(&self, access: &Access, value: Value) -> impl Iterator<Item = Label> {
-        let ways = self.options.ways(access, value, &self.walk.sets);
-        (0..ways).map(move |variant| Label { key: value.0, variant })
     }
 }

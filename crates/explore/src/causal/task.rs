@@ -1,8 +1,7 @@
 //! What is still to be explored, as plain values.
 
-use super::knowledge::Label;
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::{ThreadId, Value};
+use fencepost_trace::Value;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -34,15 +33,6 @@ pub(super) fn steps_of(graph: &Graph) -> Arc<[Step]> {
         .collect()
 }
 
-/// A thread whose next read reads none of these: executions in which it does are explored elsewhere.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct PutOff {
-    pub thread: u32,
-    pub labels: Vec<Label>,
-    /// What it cannot read, as far as is known.
-    pub impossible: Vec<Label>,
-}
-
 /// A read to begin with.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Choice {
@@ -51,8 +41,7 @@ pub(super) struct Choice {
     pub variant: u32,
 }
 
-/// All executions that begin with these events and go on with this read, in which no thread that is put off reads
-/// what is explored elsewhere.
+/// A state: these events, and this read. How it goes on is to be explored.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
     #[serde(with = "steps")]
@@ -60,23 +49,16 @@ pub struct Task {
     /// So many of the steps.
     pub(super) length: usize,
     pub(super) choice: Option<Choice>,
-    pub(super) put_off: Vec<PutOff>,
-    /// Not all reads have a source yet: somebody is known who may write the same later.
-    pub(super) open: bool,
 }
 
 impl Task {
     /// Everything.
     pub fn root() -> Task {
-        Task { steps: Arc::new([]), length: 0, choice: None, put_off: Vec::new(), open: false }
+        Task { steps: Arc::new([]), length: 0, choice: None }
     }
 
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps[..self.length]
-    }
-
-    pub(super) fn put_off(&self, thread: ThreadId) -> Option<&PutOff> {
-        self.put_off.iter().find(|put_off| put_off.thread == thread.0)
     }
 }
 

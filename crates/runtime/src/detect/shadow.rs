@@ -195,6 +195,11 @@ fn is_before(thread: u32, time: u32) -> bool {
     thread < state.threads && time <= unsafe { *state.clock.add(thread) }
 }
 
+/// Does the running thread know of this access of another?
+pub fn is_past(earlier: Earlier) -> bool {
+    is_before(earlier.thread, earlier.time)
+}
+
 /// Adds the running thread's clock to a list.
 pub fn append_clock(list: &mut Vec<u32>) {
     let state = STATE.enter();

@@ -5,7 +5,7 @@ use crate::detect::shadow::{self, Earlier, Kind, What};
 use crate::drive::{control, debugger, spec};
 use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules::{self, stack};
-use crate::results::hash;
+use crate::results::{self, hash};
 use crate::threads::fibers;
 use fencepost_mailbox::{AccessSite, Details, Message, Place, Stack};
 use fencepost_trace::FindingKind;
@@ -99,6 +99,9 @@ pub fn race(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     if !findings().races.insert((earlier.pc.min(pc), earlier.pc.max(pc))) {
         return;
     }
+    if results::leaves_open("whether a lock or the like is used before another thread destroys it") {
+        return;
+    }
     let me = fibers::current();
     fibers::me().pc = pc;
     let before = details::calls_of(earlier).unwrap_or_else(|| vec![earlier.pc]);
@@ -155,6 +158,10 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
         return;
     }
     let me = fibers::current();
+    let ordered = earlier.pc == 0 || earlier.thread == me.0 || shadow::is_past(earlier);
+    if !ordered && results::leaves_open("whether memory is accessed before another thread frees it") {
+        return;
+    }
     fibers::me().pc = pc;
     let mut stacks = vec![stack(me.0, word(kind), &fibers::stack_of(me))];
     let mut details = details::about(address, &[me.0]);

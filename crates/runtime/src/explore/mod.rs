@@ -36,7 +36,7 @@ use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, debugger, digest, progress};
 use crate::hooks;
 use crate::platform::global::{self, Entered, Global};
-pub use crate::results::{unsupported, unsupported_at, unsupported_here};
+pub use crate::results::{is_by_values, leaves_open, unsupported, unsupported_at, unsupported_here};
 use crate::threads::fibers;
 use fencepost_mailbox::Request;
 use fencepost_trace::{GraphStep, Op, Reply, ThreadId, Trace, VectorClock};

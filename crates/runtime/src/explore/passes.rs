@@ -42,6 +42,10 @@ pub fn run(request: &'static Request) {
         next_fork: RUNS_ALONE,
     });
     global::set_exploring(true, request.model == Model::C11);
+    results::set_method(match request.campaign {
+        CampaignSpec::Explore { method, .. } => method,
+        _ => Method::Graph,
+    });
     match &request.campaign {
         CampaignSpec::Repeat(StrategySpec::Graph { steps, shared: events }) => {
             shared::begin(events);
@@ -113,11 +117,15 @@ fn pass(request: &Request, jobs: u32) -> bool {
     if shared::has_more() || exploring().again.load(Relaxed) != 0 {
         return false;
     }
+    let (executions, blocked) = (exploring().executions.load(Relaxed), exploring().blocked.load(Relaxed));
+    if executions + blocked == 0 {
+        // Every program has an execution.
+        unsupported("no execution came to its end");
+    }
     let why = results::take_incomplete();
     why.iter().for_each(|why| results::note(why.clone()));
     let exploring = exploring();
     let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
-    let (executions, blocked) = (exploring.executions.load(Relaxed), exploring.blocked.load(Relaxed));
     let answers = explored.ok().flatten();
     results::log(&Record::Explored { complete, executions, blocked, answers });
     true

@@ -10,6 +10,7 @@
 use crate::detect::exact;
 use crate::detect::shadow::{self, Kind, Object, What};
 use crate::drive::{findings, view};
+use crate::explore;
 use crate::platform::global::{self, Global, mode};
 use crate::threads::fibers;
 use fencepost_trace::ThreadId;
@@ -60,6 +61,11 @@ fn access(at: usize, write: bool, what: What) {
 #[cold]
 pub fn is_gone(object: Object, at: usize, action: &'static str) {
     let last = DESTROYED.enter().iter().rev().find(|(place, ..)| *place == at).copied();
+    if last.is_none_or(|(_, thread, _)| thread != fibers::current())
+        && explore::leaves_open("whether a lock or the like is used before another thread destroys it")
+    {
+        return;
+    }
     let other = last.map(|(_, thread, pc)| (thread.0, "destroy", pc));
     if findings::is_first(at) {
         wrong(object, at, action, "that was destroyed", other);
@@ -76,6 +82,13 @@ pub fn wrong(object: Object, at: usize, action: &'static str, state: &str, other
 #[cold]
 pub fn is_held(object: Object, at: usize, action: &'static str, holder: (ThreadId, usize)) {
     let (thread, pc) = holder;
+    // Who unlocks must hold it, whoever else does.
+    if thread != fibers::current()
+        && action != "unlock"
+        && explore::leaves_open("whether a lock is held by another thread when its life begins or ends")
+    {
+        return;
+    }
     let state = match thread == fibers::current() {
         true => "that the thread itself holds".to_owned(),
         false => format!("that thread {thread} holds", thread = thread.0),
@@ -99,6 +112,11 @@ pub fn let_go(thread: ThreadId, at: usize) -> bool {
         held.remove(i);
     }
     found.is_some()
+}
+
+/// How often the running thread holds it.
+pub fn times_held(at: usize) -> u32 {
+    fibers::me().held.iter().filter(|(place, _)| *place == at).count() as u32
 }
 
 /// Who holds it, and where it was taken.

@@ -4,6 +4,7 @@ use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
 use crate::detect::shadow::Object;
 use crate::drive::control;
+use crate::explore;
 use crate::platform::global::active;
 use crate::platform::real::real;
 use crate::threads::{clock, fibers};
@@ -53,9 +54,30 @@ fn my_name() -> i32 {
     fibers::current().0 as i32 + 1
 }
 
+/// Does the running thread hold it for writing?
+fn is_writer(lock: usize) -> bool {
+    if explore::is_by_values() { fibers::me().writing.contains(&lock) } else { *writer(lock) == my_name() }
+}
+
+/// The running thread holds it for writing from here on.
+fn begin_writing(lock: usize) {
+    *writer(lock) = my_name();
+    fibers::me().writing.push(lock);
+}
+
+/// It is given back. Was it held for writing?
+fn end_writing(lock: usize) -> bool {
+    let was = if explore::is_by_values() { is_writer(lock) } else { *writer(lock) != 0 };
+    if was {
+        *writer(lock) = 0;
+        fibers::me().writing.retain(|held| *held != lock);
+    }
+    was
+}
+
 fn read_lock(lock: usize, deadline: Option<u64>) -> c_int {
     used(lock, "lock");
-    if *writer(lock) == my_name() {
+    if is_writer(lock) {
         return EDEADLK;
     }
     let late = match attempt(deadline, Op::Sync(Sync::TryReadLock { lock: lock as u64 })) {
@@ -75,7 +97,7 @@ fn read_lock(lock: usize, deadline: Option<u64>) -> c_int {
 
 fn write_lock(lock: usize, deadline: Option<u64>) -> c_int {
     used(lock, "lock");
-    if *writer(lock) == my_name() {
+    if is_writer(lock) {
         return EDEADLK;
     }
     let late = match attempt(deadline, Op::Sync(Sync::TryWriteLock { lock: lock as u64 })) {
@@ -89,7 +111,7 @@ fn write_lock(lock: usize, deadline: Option<u64>) -> c_int {
     if late {
         return ETIMEDOUT;
     }
-    *writer(lock) = my_name();
+    begin_writing(lock);
     objects::hold(lock);
     0
 }
@@ -161,7 +183,7 @@ hook! { fn pthread_rwlock_trywrlock(lock: usize) -> c_int {
     at_work(|| {
         let error = attempt_now(lock, Sync::TryWriteLock { lock: lock as u64 });
         if error == 0 {
-            *writer(lock) = my_name();
+            begin_writing(lock);
         }
         error
     })
@@ -184,8 +206,7 @@ fn unlock(lock: usize) -> c_int {
         objects::is_held(Object::ReaderWriterLock, lock, "unlock", holder);
         objects::let_go(holder.0, lock);
     }
-    let unlock = if *writer(lock) != 0 {
-        *writer(lock) = 0;
+    let unlock = if end_writing(lock) {
         Sync::WriteUnlock { lock: lock as u64 }
     } else {
         Sync::ReadUnlock { lock: lock as u64 }

@@ -5,12 +5,13 @@ mod output;
 use crate::platform::global::{self, Entered, Global};
 use crate::platform::{failure, modules, sys};
 use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
+use fencepost_trace::Method;
 pub use output::{
     FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, read_output, separate_output,
 };
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 struct Results {
     execution: u64,
@@ -140,6 +141,34 @@ pub fn unsupported_at(why: impl Into<Message>, pc: usize) {
     if global::explores() && INCOMPLETE.enter().is_none() {
         unsupported(why.into().at(modules::frame(pc)));
     }
+}
+
+/// By which method the program is explored.
+static METHOD: AtomicU8 = AtomicU8::new(Method::Graph as u8);
+
+/// An exploration begins, by this method.
+pub fn set_method(method: Method) {
+    METHOD.store(method as u8, Ordering::Relaxed);
+}
+
+fn is_explored_by(method: Method) -> bool {
+    global::explores() && METHOD.load(Ordering::Relaxed) == method as u8
+}
+
+/// Does an exploration tell executions apart by the values that are read? Then the order in which threads run may be
+/// one that no execution has: who reads a value may run before who writes it. What threads do must not depend on it.
+pub fn is_by_values() -> bool {
+    is_explored_by(Method::Causal)
+}
+
+/// Does the exploration tell the program of no order but that of creating and joining threads, so that this `what` is
+/// not told from its opposite? If so, the exploration is not complete.
+pub fn leaves_open(what: &str) -> bool {
+    let open = is_by_values() || is_explored_by(Method::Rf);
+    if open {
+        unsupported_here(&format!("{what}: this method does not tell (--method graph does)"));
+    }
+    open
 }
 
 /// Why the exploration was not complete, if it was not; forgotten here.

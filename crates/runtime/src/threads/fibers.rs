@@ -88,6 +88,8 @@ pub struct Fiber {
     pub name: Option<[u8; 16]>,
     /// The locks that it holds, and where it took them, in that order.
     pub held: Vec<(usize, usize)>,
+    /// The reader-writer locks that it holds for writing.
+    pub writing: Vec<usize>,
     /// The robust mutexes among them.
     pub robust: Vec<usize>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
@@ -321,6 +323,7 @@ impl Fibers {
         fiber.looking = false;
         fiber.name = None;
         fiber.held.clear();
+        fiber.writing.clear();
         fiber.robust.clear();
         fiber.signals = 0;
         fiber.cancelled = false;
