@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{Case, corpus, report};
+use common::script::{APART, Recipe, Script, random_script};
+use common::{corpus, report};
+use fencepost_engine::{Random, Threads};
 use fencepost_explore::graph::{Borderline, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, trace_of};
-use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_safety::definition;
 use fencepost_trace::{Failure, Model, Outcome, ThreadId};
@@ -25,24 +26,24 @@ impl Ride {
     }
 }
 
-impl Visitor<LitmusProgram> for Ride {
-    fn execution(&mut self, _: &LitmusProgram, graph: &Graph) -> Flow {
+impl<T> Visitor<T> for Ride {
+    fn execution(&mut self, _: &T, graph: &Graph) -> Flow {
         self.look(graph)
     }
-    fn stuck(&mut self, _: &LitmusProgram, graph: &Graph, _: Stuck) -> Flow {
+    fn stuck(&mut self, _: &T, graph: &Graph, _: Stuck) -> Flow {
         self.look(graph)
     }
-    fn failed(&mut self, _: &LitmusProgram, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &T, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         self.look(graph)
     }
-    fn race(&mut self, _: &LitmusProgram, _: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &T, _: &Graph, _: Node, _: Node) -> Flow {
         unreachable!("nobody looks for races")
     }
 }
 
-fn ride(case: &Case, model: Model) -> (Ride, Explorer<LitmusProgram>) {
+fn ride<T: Threads>(program: T, model: Model) -> (Ride, Explorer<T>) {
     let options = Options { races: Races::Ignore, ..Options::new(Model::Sc) };
-    let mut explorer = Explorer::new(case.litmus.program(), options).expect("sc has axioms");
+    let mut explorer = Explorer::new(program, options).expect("sc has axioms");
     let begin = || Ride { judge: Judge::new(model), executions: 0, found: None };
     let ride = explorer.explore(begin).expect("nothing overlaps");
     (ride, explorer)
@@ -57,7 +58,7 @@ fn check(family: &str, model: Model) -> (usize, usize) {
             continue;
         }
         all += 1;
-        let (ride, explorer) = ride(&case, model);
+        let (ride, explorer) = ride(case.litmus.program(), model);
         let expected = sc.graphs == weak.graphs;
         safe += usize::from(expected);
         if ride.found.is_none() != expected {
@@ -106,4 +107,55 @@ fn c11() {
     assert_eq!(check("classic", Model::C11), (272, 483));
     assert_eq!(check("hw", Model::C11), (136, 516));
     assert_eq!(check("generated", Model::C11), (807, 1672));
+}
+
+/// Counts execution graphs.
+struct Count(u64);
+
+impl<T> Visitor<T> for Count {
+    fn execution(&mut self, _: &T, _: &Graph) -> Flow {
+        self.0 += 1;
+        Flow::Continue(())
+    }
+    fn stuck(&mut self, _: &T, _: &Graph, _: Stuck) -> Flow {
+        self.0 += 1;
+        Flow::Continue(())
+    }
+    fn failed(&mut self, _: &T, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+        self.0 += 1;
+        Flow::Continue(())
+    }
+    fn race(&mut self, _: &T, _: &Graph, _: Node, _: Node) -> Flow {
+        unreachable!("nobody looks for races")
+    }
+}
+
+fn graphs(script: &Script, model: Model) -> u64 {
+    let options = Options { races: Races::Ignore, ..Options::new(model) };
+    let mut explorer = Explorer::new(script.clone(), options).expect("it has axioms");
+    explorer.explore(|| Count(0)).expect("nothing overlaps").0
+}
+
+/// Random programs: safe exactly if there are as many execution graphs under the model as under sc. (All graphs of sc
+/// are graphs of the model, so that the sets are the same.)
+#[test]
+fn random_programs() {
+    let mut random = Random::new(14);
+    let (mut wrong, mut unsafe_ones) = (Vec::new(), 0);
+    let programs = 1_000;
+    for i in 0..programs {
+        let recipe = Recipe { threads: 2 + i % 2, operations: 3 + i % 3, locations: APART, plain: false };
+        let script = random_script(&mut random, recipe);
+        let sc = graphs(&script, Model::Sc);
+        for model in [Model::Tso, Model::Pso, Model::C11] {
+            let expected = graphs(&script, model) == sc;
+            unsafe_ones += u64::from(!expected);
+            if ride(script.clone(), model).0.found.is_none() != expected {
+                wrong.push(format!("program {i} {model}: safe is {expected}\n{:?}", script.threads));
+            }
+        }
+    }
+    // Both answers occur.
+    assert!((100..2_900).contains(&unsafe_ones), "{unsafe_ones}");
+    report(programs, &wrong);
 }
