@@ -87,3 +87,15 @@ fn random_executions_under_sc_are_watched() {
     let fixed = native(directory.path(), &example("idle.c"), "-DFIXED", &watch);
     assert_eq!(fixed.status, 0, "{}{}", fixed.stdout, fixed.stderr);
 }
+
+/// Executions under sc are enough: so many of them, where `check` under pso has 13,848 and more than half a million.
+#[test]
+fn the_example_of_mcr() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/mcr_example.c");
+    let directory = tempfile::tempdir().expect("a directory");
+    for (defines, expected) in [("-DN=2", 105), ("-DN=3", 4395)] {
+        let arguments = ["safe", "--no-orderings", "--model", "pso"];
+        let report = native(directory.path(), &file, defines, &arguments).json();
+        assert_eq!((&report["executions"], &report["trace_safe"]), (&expected.into(), &false.into()), "{defines}");
+    }
+}
