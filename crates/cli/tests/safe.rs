@@ -88,6 +88,67 @@ fn random_executions_under_sc_are_watched() {
     assert_eq!(fixed.status, 0, "{}{}", fixed.stdout, fixed.stderr);
 }
 
+/// Programs of `tests/programs` and `examples/hunt` with their macros, small enough to explore under the models.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("tests/programs/sb.c", "-DN=2"),
+    ("tests/programs/mp.c", "-DN=2"),
+    ("tests/programs/mp.c", "-DN=2 -DWEAK"),
+    ("tests/programs/iriw.c", "-DN=2"),
+    ("tests/programs/dekker.c", "-DN=1"),
+    ("tests/programs/dekker.c", "-DN=1 -DWEAK"),
+    ("tests/programs/peterson.c", "-DN=1"),
+    ("tests/programs/peterson.c", "-DN=1 -DWEAK"),
+    ("tests/programs/lamport.c", "-DN=2"),
+    ("tests/programs/lamport.c", "-DN=2 -DWEAK"),
+    ("tests/programs/bakery.c", "-DN=2"),
+    ("tests/programs/bakery.c", "-DN=2 -DWEAK"),
+    ("tests/programs/chaselev.c", "-DN=2 -DS=2"),
+    ("tests/programs/chaselev.c", "-DN=2 -DS=2 -DWEAK"),
+    ("tests/programs/account.c", "-DN=1"),
+    ("tests/programs/airline.c", "-DN=2"),
+    ("tests/programs/ms2.c", "-DN=2"),
+    ("tests/programs/msqueue.c", "-DN=2 -DR=1"),
+    ("tests/programs/treiber.c", "-DN=2"),
+    ("tests/programs/ticket.c", "-DN=3"),
+    ("tests/programs/spsc.c", "-DN=3"),
+    ("tests/programs/rwlock.c", "-DN=1 -DW=1"),
+    ("tests/programs/mcr_example.c", "-DN=1"),
+    ("examples/hunt/dekker.c", ""),
+    ("examples/hunt/bakery.c", ""),
+    ("examples/hunt/observed.c", ""),
+    ("examples/hunt/seq_cst.c", ""),
+    ("examples/hunt/charset.c", ""),
+    ("examples/hunt/crypt_util.c", ""),
+    ("examples/hunt/pthread_cancel.c", ""),
+];
+
+/// A program is safe exactly if it has as many execution graphs under the model as under sc: all of those are among
+/// them. What was explored for that are executions under sc alone.
+#[test]
+fn safe_is_what_brute_force_says() {
+    let mut compared = 0;
+    for (program, defines) in PROGRAMS {
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
+        let directory = tempfile::tempdir().expect("a directory");
+        let run = |arguments: &[&str]| native(directory.path(), &file, defines, arguments).json();
+        let graphs = |model: &str| {
+            let report = run(&["check", "--method", "graph", "--keep-going", "--model", model]);
+            let number = |key: &str| report[key].as_u64().expect("a number");
+            (report["complete"] == true).then(|| number("executions") + number("blocked"))
+        };
+        let Some(sc) = graphs("sc") else { continue };
+        for model in ["tso", "pso"] {
+            let Some(weak) = graphs(model) else { continue };
+            let safe = run(&["safe", "--no-orderings", "--model", model]);
+            assert_eq!(safe["trace_safe"], sc == weak, "{program} {defines} {model}: {sc} and {weak} graphs; {safe}");
+            let explored = safe["executions"].as_u64().expect("a number");
+            assert!(explored <= sc, "{program} {defines} {model}: {explored} of {sc}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 40, "{compared}");
+}
+
 /// Executions under sc are enough: so many of them, where `check` under pso has 13,848 and more than half a million.
 #[test]
 fn the_example_of_mcr() {

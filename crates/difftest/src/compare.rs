@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::truths::{Effort, Outcomes, Said, Subject};
 use fencepost_mailbox::Restart;
-use fencepost_trace::Model;
+use fencepost_trace::{Method, Model};
 use std::fmt;
 use std::io;
 
@@ -20,6 +20,8 @@ pub enum Class {
     Reference,
     /// Exploration on two cores is not exploration on one.
     Jobs,
+    /// Exploration by sources or by values is not that of execution graphs.
+    Methods,
     /// Some source broke down.
     Broken,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Class {
             Class::Tested => "seen by test, missed by check",
             Class::Reference => "seen by test, not by the reference",
             Class::Jobs => "jobs 2 is not jobs 1",
+            Class::Methods => "method rf or causal is not method graph",
             Class::Broken => "broken",
         })
     }
@@ -94,7 +97,7 @@ pub fn compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
 
 fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> io::Result<Comparison> {
     let model = subject.model;
-    let check = subject.check(1, effort)?;
+    let check = subject.check(Method::Graph, 1, effort)?;
     let reference = subject.enumerate(effort)?;
     let mut test = Said::default();
     let enough = if reference.incomplete.is_none() && !effort.thorough { FEW } else { effort.executions };
@@ -138,10 +141,21 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     }
     let many = check.executions + check.blocked > 1_500;
     if disagreement.is_none() && check.incomplete.is_none() && (many || seed.is_multiple_of(SAMPLE)) {
-        let two = subject.check(2, effort)?;
+        let two = subject.check(Method::Graph, 2, effort)?;
         if two != check && two.incomplete.is_none() {
             let about = vec![format!("jobs 1: {}", words(&check)), format!("jobs 2: {}", words(&two))];
             disagreement = Some(found(Class::Jobs, about));
+        }
+    }
+    if disagreement.is_none() && check.incomplete.is_none() && matches!(model, Model::Sc | Model::Tso | Model::Pso) {
+        for method in [Method::Rf, Method::Causal] {
+            let other = subject.check(method, 1, effort)?;
+            let agrees = other.outcomes == check.outcomes && other.executions <= check.executions;
+            if !agrees && other.incomplete.is_none() {
+                let about = vec![format!("graph: {}", words(&check)), format!("{}: {}", method.name(), words(&other))];
+                disagreement = Some(found(Class::Methods, about));
+                break;
+            }
         }
     }
     Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: reference.incomplete })

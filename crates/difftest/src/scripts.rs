@@ -1,10 +1,11 @@
 //! Programs without a compiler: random ones over the engine's operations, hundreds a second.
 //!
-//! What these leave out is the runtime; what they hold against each other is the exploration of execution graphs and
-//! the models' machines, every choice of them. Both must end in the same places, and exploration may meet no execution
-//! graph twice.
+//! What these leave out is the runtime; what they hold against each other is the exploration of execution graphs, that
+//! by sources and by values, and the models' machines, every choice of them. All must end in the same places, and
+//! exploration may meet no execution graph twice.
 
 use fencepost_engine::{Execution, Random, Threads, run};
+use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::enumerate::Tree;
 use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, trace_of};
 use fencepost_memory::graph::{Graph, Node as GraphNode};
@@ -27,6 +28,9 @@ const VARIABLES: [Location; 3] = [
 /// The variables that a mutex guards.
 const GUARDED: [Location; 2] =
     [Location { address: 0x400, size: Size::B4 }, Location { address: 0x500, size: Size::B4 }];
+
+/// All of them: what they hold in the end is looked at.
+const ALL: [Location; 5] = [VARIABLES[0], VARIABLES[1], VARIABLES[2], GUARDED[0], GUARDED[1]];
 
 const MUTEX: [u64; 2] = [0x1000, 0x1040];
 const RWLOCK: u64 = 0x2000;
@@ -200,7 +204,7 @@ impl Threads for Machine {
     }
 
     fn observed(&self) -> &[Location] {
-        &VARIABLES
+        &ALL
     }
 
     fn label(&self, thread: ThreadId) -> u32 {
@@ -514,8 +518,7 @@ fn used(registers: &[(u128, bool)]) -> Vec<(u128, bool)> {
 }
 
 fn memory(machine: &Machine, trace: &Trace) -> Vec<u128> {
-    let all = VARIABLES.iter().chain(&GUARDED);
-    all.map(|at| trace.final_value(*at, machine.initial(*at)).0).collect()
+    ALL.iter().map(|at| trace.final_value(*at, machine.initial(*at)).0).collect()
 }
 
 fn ending(machine: &Machine, trace: &Trace, outcome: &Outcome) -> Option<Ending> {
@@ -571,6 +574,11 @@ struct Watch {
 }
 
 impl Watch {
+    fn new(model: Model) -> Watch {
+        let (endings, graphs) = (BTreeSet::new(), BTreeSet::new());
+        Watch { model, endings, graphs, executions: 0, twice: 0, incomplete: false }
+    }
+
     fn see(&mut self, machine: &Machine, graph: &Graph, outcome: Outcome) -> Flow {
         let trace = trace_of(machine, graph, self.model, outcome.clone());
         self.executions += 1;
@@ -620,6 +628,11 @@ pub enum Difference {
     Invented(Vec<Ending>),
     /// So many execution graphs were met twice.
     Twice(u64),
+    /// Exploration by sources, or by values, ends elsewhere than that of execution graphs: what it misses, and what it
+    /// invents.
+    Method(Equivalence, Vec<Ending>, Vec<Ending>),
+    /// It has more executions, so many.
+    More(Equivalence, u64),
     /// The exploration broke off.
     Broken(String),
 }
@@ -643,14 +656,7 @@ pub struct Compared {
 /// Holds exploration against the machine.
 pub fn compare(script: &Script, model: Model) -> Compared {
     let machine = Machine::new(script);
-    let begin = || Watch {
-        model,
-        endings: BTreeSet::new(),
-        graphs: BTreeSet::new(),
-        executions: 0,
-        twice: 0,
-        incomplete: false,
-    };
+    let begin = || Watch::new(model);
     let options = Options { max_events: 1_000, ..Options::new(model) };
     let explored = Explorer::new(machine.clone(), options).and_then(|mut explorer| explorer.explore(begin));
     let watch = match explored {
@@ -658,6 +664,14 @@ pub fn compare(script: &Script, model: Model) -> Compared {
         Err(error) => {
             return Compared { difference: Some(Difference::Broken(error.to_string())), unfinished: false };
         }
+    };
+    let by_reads = match model {
+        Model::Sc | Model::Tso | Model::Pso if !watch.incomplete && watch.executions <= MOST => {
+            [Equivalence::Sources, Equivalence::Values]
+                .into_iter()
+                .find_map(|e| compare_method(&machine, options, e, &watch))
+        }
+        _ => None,
     };
     let mut runner = machine;
     let Reached { endings: reached, complete } =
@@ -677,9 +691,28 @@ pub fn compare(script: &Script, model: Model) -> Compared {
     } else if watch.twice > 0 && !racy {
         Some(Difference::Twice(watch.twice))
     } else {
-        None
+        by_reads
     };
     Compared { difference, unfinished }
+}
+
+/// Holds exploration by sources or values against that of execution graphs, which is complete.
+fn compare_method(machine: &Machine, options: Options, equivalence: Equivalence, graphs: &Watch) -> Option<Difference> {
+    let begin = || Watch::new(options.model);
+    let explorer = causal::Explorer::new(machine.clone(), options, equivalence);
+    let watch = match explorer.and_then(|mut explorer| explorer.explore(begin)) {
+        Ok(watch) => watch,
+        Err(error) => return Some(Difference::Broken(error.to_string())),
+    };
+    if watch.incomplete {
+        return None;
+    }
+    if watch.executions > graphs.executions {
+        return Some(Difference::More(equivalence, watch.executions));
+    }
+    let missed: Vec<Ending> = graphs.endings.difference(&watch.endings).cloned().collect();
+    let invented: Vec<Ending> = watch.endings.difference(&graphs.endings).cloned().collect();
+    (!missed.is_empty() || !invented.is_empty()).then_some(Difference::Method(equivalence, missed, invented))
 }
 
 /// Where a machine ends.

@@ -107,15 +107,14 @@ impl Subject<'_> {
         campaign
     }
 
-    /// What exploration says.
-    pub fn check(&self, jobs: u32, effort: &Effort) -> io::Result<Said> {
+    /// What exploration says, by this method.
+    pub fn check(&self, method: Method, jobs: u32, effort: &Effort) -> io::Result<Said> {
         let mut campaign = self.campaign(u64::MAX, effort.time);
         let deadline = Some(monotonic_after(effort.time));
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.campaign =
-            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method: Method::Graph };
+        campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method };
         let results = run_campaign(&campaign)?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {

@@ -7,7 +7,7 @@ use super::examine::Examiner;
 use super::keeper::Keeper;
 use super::spec::specify;
 use super::suppressions::Suppressions;
-use crate::check::{Done, TRIAL, is_open, reason};
+use crate::check::Done;
 use crate::error::Error;
 use crate::event::Log;
 use crate::finish::prepare;
@@ -17,7 +17,7 @@ use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Explored, Results};
 use fencepost_report::Command;
 use fencepost_trace::{CampaignSpec, Limits, Method, Model, Plan, StrategySpec};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where an explored execution is cut off if nobody says.
 pub const EXPLORED_EVENTS: u64 = 10_000;
@@ -33,8 +33,8 @@ pub fn check(
         let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
         return Err(Error::Usage(problem));
     }
-    let decides = method.is_none() && request.spec.is_none() && is_open(request.model, request.work.executions);
-    let mut method = method.unwrap_or_default();
+    // `auto` is graph: a trial by time would make the number of executions depend on the machine.
+    let method = method.unwrap_or_default();
     let begun = Instant::now();
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
@@ -48,21 +48,12 @@ pub fn check(
     started(request, None, log);
     let examiner = Examiner::new(program, &suppressions);
     let mut keeper = Keeper::new(Command::Check, &examiner, &plan, request.out.as_deref());
-    let mut tried = None;
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut alone = campaign.clone();
-        let results = watched(campaign, &mut keeper, log, || {
-            if decides {
-                let (results, chosen) = trial(&mut alone, request)?;
-                (method, tried) = (chosen.unwrap_or_default(), chosen);
-                return Ok(results);
-            }
-            explore(&mut alone, request, method)
-        });
+        let results = watched(campaign, &mut keeper, log, || explore(&mut alone, request, method));
         campaign.request.campaign = alone.request.campaign;
         results
     })?;
-    tried.into_iter().for_each(|chosen| log.note(reason(chosen)));
     let explored =
         searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
     let complete = Some(explored.complete && specified);
@@ -75,39 +66,6 @@ pub fn check(
         begun,
     };
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
-}
-
-/// A short trial of execution graphs, then of values, then what is left. Says which it was, if that was not decided by
-/// the first of them.
-fn trial(campaign: &mut Campaign, request: &CampaignRequest) -> std::io::Result<(Results, Option<Method>)> {
-    let begun = Instant::now();
-    let mut short = campaign.clone();
-    short.request.count = TRIAL;
-    let graphs = by_one(&mut short, Method::Graph, None)?;
-    let many = |results: &Results| results.explored.is_some_and(|e| !e.complete && e.executions + e.blocked >= TRIAL);
-    let found = |results: &Results| campaign.request.stop_at_first && !results.found.is_empty();
-    if !many(&graphs) || found(&graphs) || campaign.is_over() {
-        campaign.request.campaign = short.request.campaign;
-        return Ok((graphs, None));
-    }
-    let patience = (begun.elapsed() * 8).max(Duration::from_secs(2));
-    let mut other = campaign.clone();
-    let values = by_one(&mut other, Method::Causal, Some(patience))?;
-    if found(&values) || values.explored.is_some_and(|explored| explored.complete) {
-        campaign.request.campaign = other.request.campaign;
-        return Ok((values, Some(Method::Causal)));
-    }
-    Ok((explore(campaign, request, Method::Graph)?, Some(Method::Graph)))
-}
-
-/// Explores on one core, and for no longer than that.
-fn by_one(campaign: &mut Campaign, method: Method, patience: Option<Duration>) -> std::io::Result<Results> {
-    let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let left = left.into_iter().chain(patience).min();
-    let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    let deadline = left.map(host::monotonic_after);
-    campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method };
-    host::run_campaign(campaign)
 }
 
 /// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
