@@ -113,5 +113,18 @@ fn what_cannot_be_written_or_read_is_said_at_once() {
     let unknown = fencepost(directory.path(), &["test", &program, "--output", "pdf=x.pdf"]);
     assert_eq!(unknown.status, 2);
     let nothing = fencepost(directory.path(), &["report", "nowhere"]);
-    assert!(nothing.refused().contains("nowhere/page.json: cannot be read"), "{}", nothing.stderr);
+    assert!(nothing.refused().contains("nowhere/run.json: cannot be read"), "{}", nothing.stderr);
+}
+
+/// Nothing was found: the page says so.
+#[test]
+fn a_run_without_findings_has_a_page_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = format!("{EXAMPLES}/message_passing_fixed.c");
+    let run = fencepost(directory.path(), &["test", &program, "--executions", "100"]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let made = fencepost(directory.path(), &["report"]);
+    assert_eq!((made.status, made.stdout.trim()), (0, "fencepost-out/report.html"), "{}", made.stderr);
+    let Some(page) = opened(&directory.path().join("fencepost-out/report.html"), "") else { return };
+    assert!(page.contains("100 executions, 0 findings"), "{page}");
 }

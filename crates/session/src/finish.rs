@@ -6,7 +6,7 @@ use crate::event::{Event, Log};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, clear, try_out, write_whole};
 use crate::request::CampaignRequest;
-use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict};
+use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict, html};
 use fencepost_trace::Finding;
 use std::path::Path;
 use std::rc::Rc;
@@ -81,9 +81,14 @@ fn record(item: &mut Item, mut recording: Recording, out: &Path) -> Result<(), E
 
 /// Writes the report beside its findings. Only with findings it is an error if that cannot be done.
 fn write_report(outcome: &Outcome, out: &Path, log: &mut Log<'_>) -> Option<Error> {
-    let page = fencepost_report::html::data(&outcome.document()).to_string();
     let report = write_whole(&out.join("run.json"), outcome.report.to_json().as_bytes());
-    let error = report.and_then(|()| write_whole(&out.join(PAGE), page.as_bytes())).err()?;
+    // Where nothing was found, the report says all there is to say.
+    let is_empty = matches!(&outcome.report, Report::Run(run) if run.findings.is_empty());
+    let page = || match is_empty {
+        true => Ok(()),
+        false => write_whole(&out.join(PAGE), html::data(&outcome.document()).to_string().as_bytes()),
+    };
+    let error = report.and_then(|()| page()).err()?;
     if outcome.verdict() == Verdict::Fail {
         return Some(error);
     }

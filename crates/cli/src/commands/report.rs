@@ -4,6 +4,7 @@ use crate::error::{Error, Status};
 use crate::screen::Screen;
 use fencepost_report::html;
 use fencepost_session::{Error as SessionError, PAGE, plain, write_whole};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Make a page for a browser of the results of an earlier run.
@@ -22,11 +23,19 @@ pub struct Args {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let path = args.directory.join(PAGE);
+    let whole = args.directory.join(PAGE);
+    // Of a run that found nothing there is the report alone, which has the same names for what the page says of it.
+    let path = if whole.exists() { whole } else { args.directory.join("run.json") };
     let refused = |problem: String| SessionError::target(path.display().to_string(), problem);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| refused(format!("cannot be read: {} (did a run end there?)", plain(&error))))?;
-    let data = serde_json::from_str(&text).map_err(|error| refused(format!("is not a report: {error}")))?;
+    let mut data: Value = serde_json::from_str(&text).map_err(|error| refused(format!("is not a report: {error}")))?;
+    if data["findings"].is_null() || data["executions"].is_null() {
+        return Err(refused("is not a report of test, check or hunt".to_owned()).into());
+    }
+    if let Some(version) = data.get("fencepost").cloned() {
+        data["version"] = version;
+    }
     let output = args.page.unwrap_or_else(|| args.directory.join("report.html"));
     write_whole(&output, html::page(&data).as_bytes())?;
     screen.print(&format!("{}\n", output.display()))?;
