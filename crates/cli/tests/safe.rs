@@ -124,10 +124,9 @@ const PROGRAMS: &[(&str, &str)] = &[
 
 /// A program is safe exactly if it has as many execution graphs under the model as under sc: all of those are among
 /// them. What was explored for that are executions under sc alone.
-#[test]
-fn safe_is_what_brute_force_says() {
+fn brute_force_says(programs: &[(&str, &str)]) -> usize {
     let mut compared = 0;
-    for (program, defines) in PROGRAMS {
+    for (program, defines) in programs {
         let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
         let directory = tempfile::tempdir().expect("a directory");
         let run = |arguments: &[&str]| native(directory.path(), &file, defines, arguments).json();
@@ -146,7 +145,21 @@ fn safe_is_what_brute_force_says() {
             compared += 1;
         }
     }
-    assert!(compared >= 40, "{compared}");
+    compared
+}
+
+#[test]
+fn safe_is_what_brute_force_says() {
+    // The first of them are small.
+    let compared = brute_force_says(&PROGRAMS[..12]);
+    assert!(compared >= 20, "{compared}");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn safe_is_what_brute_force_says_of_larger_programs() {
+    let compared = brute_force_says(&PROGRAMS[12..]);
+    assert!(compared >= 20, "{compared}");
 }
 
 /// Executions under sc are enough: so many of them, where `check` under pso has 13,848 and more than half a million.
