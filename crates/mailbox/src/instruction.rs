@@ -31,8 +31,6 @@ pub struct HiddenInstruction {
     /// Is it a full barrier, too? A processor makes one of every such instruction; in a library that comes compiled
     /// from Rust it stands for a counter, and no program may rely on more.
     pub barrier: bool,
-    /// Is it in a function that calls no other? Then there may be values below the stack pointer.
-    pub in_leaf: bool,
 }
 
 /// What an instruction does to memory.

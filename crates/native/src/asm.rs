@@ -312,10 +312,8 @@ fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
     let mut previous = Mnemonic::INVALID;
-    let mut is_leaf = true;
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
-        is_leaf &= instruction.mnemonic() != Mnemonic::Call;
         function.calls_runtime |= runtime.is_called_by(&instruction);
         let not_a_fence = matches!(previous, Mnemonic::Pause | Mnemonic::Rdtsc | Mnemonic::Rdtscp);
         match effect(&instruction) {
@@ -334,9 +332,6 @@ fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
             function.hits.pop_if(just_before);
         }
         previous = instruction.mnemonic();
-    }
-    for decoded in function.hits.iter_mut().filter_map(|hit| hit.decoded.as_mut()) {
-        decoded.in_leaf = is_leaf;
     }
     function
 }
@@ -385,7 +380,6 @@ fn operation(instruction: &Instruction, code: [u8; 2]) -> Option<HiddenInstructi
             memory,
             source,
             barrier: true,
-            in_leaf: true,
         });
     }
     let action = match instruction.mnemonic() {
@@ -425,7 +419,7 @@ fn operation(instruction: &Instruction, code: [u8; 2]) -> Option<HiddenInstructi
     };
     // The flags that it leaves are not looked at: it stands there to be a fence.
     let action = if on_stack && nothing { Action::Fence } else { action };
-    Some(HiddenInstruction { offset, code, length, action, size, memory, source, barrier: true, in_leaf: true })
+    Some(HiddenInstruction { offset, code, length, action, size, memory, source, barrier: true })
 }
 
 /// The number that the processor has for a register. `None` for the upper bytes of two (`ah`), and for others than the

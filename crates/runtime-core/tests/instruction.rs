@@ -26,17 +26,7 @@ macro_rules! run {
 
 fn instruction(action: Action, size: u8, source: Source) -> HiddenInstruction {
     let memory = MemoryOperand { base: Some(7), ..MemoryOperand::default() };
-    HiddenInstruction {
-        offset: 0,
-        code: [0; 2],
-        length: 4,
-        action,
-        size,
-        memory,
-        source,
-        barrier: false,
-        in_leaf: false,
-    }
+    HiddenInstruction { offset: 0, code: [0; 2], length: 4, action, size, memory, source, barrier: false }
 }
 
 fn numbers() -> Vec<u64> {

@@ -82,8 +82,7 @@ pub fn perform(context: &mut libc::ucontext_t) -> bool {
     let registers = registers_of(context);
     let next = pc + usize::from(what.length);
     if global::active() {
-        let below = if what.in_leaf { RED_ZONE } else { 0 };
-        global::set_caller(next, (registers.general[register::RSP] as usize).wrapping_sub(below));
+        global::set_caller(next, (registers.general[register::RSP] as usize).wrapping_sub(RED_ZONE));
         global::set_caller_registers(local_state(&registers));
         global::CALLER_ASKS.store(0, Relaxed);
     }
