@@ -18,17 +18,20 @@ hook! { fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
     }
     // SAFETY: a string that ends, by the contract of the function.
     let given = unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes();
-    let mut all = fibers::all();
-    match all.find(thread) {
-        None => ESRCH,
-        Some(_) if given.len() > 15 => ERANGE,
-        Some(target) => {
-            let mut name = [0; 16];
-            name[..given.len()].copy_from_slice(given);
-            all.get(target).name = Some(name);
-            0
+    // The copy is a call of `memcpy`, which is a hook as well: the runtime has to be at work here.
+    at_work(|| {
+        let mut all = fibers::all();
+        match all.find(thread) {
+            None => ESRCH,
+            Some(_) if given.len() > 15 => ERANGE,
+            Some(target) => {
+                let mut name = [0; 16];
+                name[..given.len()].copy_from_slice(given);
+                all.get(target).name = Some(name);
+                0
+            }
         }
-    }
+    })
 } }
 
 hook! { fn pthread_getname_np(thread: pthread_t, buffer: *mut c_char, size: size_t) -> c_int {
