@@ -79,6 +79,9 @@ const FORKED: u64 = 10;
 /// Of which of so many programs more than the usual is tried.
 const SAMPLE: u64 = 16;
 
+/// Of which of so many programs the other methods of exploration are tried.
+const METHODS: u64 = 8;
+
 /// Compares the sources on one program under one model. `seed` decides what is tried beside the usual.
 pub fn compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> Comparison {
     match try_compare(program, subject, effort, seed) {
@@ -147,7 +150,8 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
             disagreement = Some(found(Class::Jobs, about));
         }
     }
-    if disagreement.is_none() && check.incomplete.is_none() && matches!(model, Model::Sc | Model::Tso | Model::Pso) {
+    let methods = matches!(model, Model::Sc | Model::Tso | Model::Pso) && (effort.thorough || seed % METHODS == 1);
+    if disagreement.is_none() && check.incomplete.is_none() && methods {
         for method in [Method::Rf, Method::Causal] {
             let other = subject.check(method, 1, effort)?;
             let agrees = other.outcomes == check.outcomes && other.executions <= check.executions;

@@ -5,7 +5,7 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -110,10 +110,20 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Reads the facts. Only what is looked at is read, so that large libraries cost little.
+    /// Reads the facts. Of a large file only what is looked at is read, so that it costs little; a small one is read at
+    /// once, because looking at the names of its symbols one by one costs more.
     pub(crate) fn read(path: &Path) -> io::Result<Image> {
-        let cache = ReadCache::new(File::open(path)?);
-        Image::parse(&cache).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+        const SMALL: u64 = 16 << 20;
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let image = if length <= SMALL {
+            let mut bytes = Vec::with_capacity(length as usize);
+            file.read_to_end(&mut bytes)?;
+            Image::parse(bytes.as_slice())
+        } else {
+            Image::parse(&ReadCache::new(file))
+        };
+        image.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
     }
 
     fn parse<'data, R: ReadRef<'data>>(data: R) -> object::Result<Image> {
