@@ -65,13 +65,15 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
     }
 
     /// `thread` has read the newest value of a known location in code that submits nothing, at or before the program
-    /// point `label`: performed at once, without a choice.
-    pub fn look(&mut self, thread: ThreadId, at: Location, order: LoadOrder, label: u32) {
+    /// point `label`: performed at once, without a choice. Says what it has read: the newest of what it may still read,
+    /// which need not be what was stored last.
+    pub fn look(&mut self, thread: ThreadId, at: Location, order: LoadOrder, label: u32) -> Option<Value> {
         self.threads[thread.index()].label = label;
         self.sources.clear();
         self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
         let newest = self.sources.last().copied();
         self.perform(thread, &Step::Load { at, order, failed_rmw: false }, newest);
+        newest.map(|source| source.value)
     }
 
     /// The memory of a known location was given back and is used for something else from now on.

@@ -149,13 +149,15 @@ pub(super) fn bring_up_to_date(at: Location, order: LoadOrder) {
 }
 
 /// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back
-/// behind it.
+/// behind it. Nor does this go back behind what it has seen: of two stores, the one that was made first may be the later
+/// one.
 pub fn newest(at: Location) -> Value {
     let control = &mut *control();
     if let Engine::C11(execution) = &mut control.engine
         && control.atomics.get(&at.address).is_some_and(|(size, known)| *size == at.size && *known == memory(at))
     {
-        execution.look(fibers::current(), at, LoadOrder::Relaxed, modules::label(global::caller()));
+        let seen = execution.look(fibers::current(), at, LoadOrder::Relaxed, modules::label(global::caller()));
+        return seen.unwrap_or_else(|| memory(at));
     }
     memory(at)
 }
