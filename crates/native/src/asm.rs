@@ -25,6 +25,7 @@
 //!
 //! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
 
+use crate::mapped::Mapped;
 use crate::symbols::{Frame, Module, Symbols};
 use addr2line::gimli::{self, UnwindSection as _};
 use fencepost_mailbox::{Action, HiddenInstruction, MemoryOperand, Source};
@@ -122,7 +123,7 @@ pub struct Examined {
 /// # Errors
 /// As [`scan`].
 pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
-    let bytes = std::fs::read(path)?;
+    let bytes = Mapped::open(path)?;
     let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
     let module = symbols.module(path);

@@ -2,6 +2,7 @@
 
 use crate::compiler::prepare_runtime_directory;
 use crate::host::find_runtime;
+use crate::mapped::Mapped;
 use flate2::read::DeflateDecoder;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder};
@@ -62,7 +63,7 @@ fn install(
     library: impl FnOnce() -> io::Result<Vec<u8>>,
 ) -> io::Result<()> {
     let path = directory.join(NAME);
-    if !fs::read(&path).is_ok_and(|there| is_right(&there)) {
+    if !Mapped::open(&path).is_ok_and(|there| is_right(&there)) {
         fs::create_dir_all(directory)?;
         place(&path, &library()?, 0o755)?;
     }

@@ -1,11 +1,11 @@
 //! The facts of one ELF file that decide whether and how it can be run: read once, no verdict.
 
+use crate::mapped::Mapped;
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadRef};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -110,20 +110,10 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Reads the facts. Of a large file only what is looked at is read, so that it costs little; a small one is read at
-    /// once, because looking at the names of its symbols one by one costs more.
+    /// Reads the facts. Only what is looked at is read, so that large libraries cost little.
     pub(crate) fn read(path: &Path) -> io::Result<Image> {
-        const SMALL: u64 = 16 << 20;
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        let image = if length <= SMALL {
-            let mut bytes = Vec::with_capacity(length as usize);
-            file.read_to_end(&mut bytes)?;
-            Image::parse(bytes.as_slice())
-        } else {
-            Image::parse(&ReadCache::new(file))
-        };
-        image.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+        let bytes = Mapped::open(path)?;
+        Image::parse(&*bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
     }
 
     fn parse<'data, R: ReadRef<'data>>(data: R) -> object::Result<Image> {

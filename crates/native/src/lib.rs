@@ -24,6 +24,7 @@ mod image;
 pub mod interrupt;
 mod layout;
 pub mod libraries;
+mod mapped;
 pub mod symbols;
 mod table;
 mod units;
