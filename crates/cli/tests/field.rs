@@ -34,14 +34,14 @@ int main(void) { pthread_t t; pthread_create(&t, 0, compute_for_ever, 0); pthrea
 ";
 
 /// A directory for the program, and one for everything temporary, so that what is left there can be seen.
-struct Place {
+struct Workspace {
     directory: TempDir,
     temporary: TempDir,
 }
 
-impl Place {
-    fn with(name: &str, text: &str) -> Place {
-        let place = Place { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap() };
+impl Workspace {
+    fn with(name: &str, text: &str) -> Workspace {
+        let place = Workspace { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap() };
         fs::write(place.path().join(name), text).unwrap();
         place
     }
@@ -109,7 +109,7 @@ const FOR_EVER: [&str; 4] = ["--time", "1h", "--format", "json"];
 #[test]
 fn a_signal_ends_a_run_with_what_was_found() {
     for signal in ["-INT", "-TERM"] {
-        let place = Place::with("racy_signal.c", RACY);
+        let place = Workspace::with("racy_signal.c", RACY);
         let args = [&["test", "racy_signal.c", "--keep-going"][..], &FOR_EVER].concat();
         let child = place.command(&args).spawn().unwrap();
         assert_eq!(place.await_finding()["finding"]["kind"], "data-race");
@@ -132,7 +132,7 @@ fn a_signal_ends_a_run_with_what_was_found() {
 #[test]
 fn what_was_interrupted_before_it_found_anything_is_incomplete() {
     for (command, model) in [("test", "c11"), ("test", "tso"), ("hunt", "tso")] {
-        let place = Place::with("clean_signal.c", CLEAN);
+        let place = Workspace::with("clean_signal.c", CLEAN);
         let time: &[&str] = if command == "hunt" { &["--executions", "100000000"] } else { &FOR_EVER[..2] };
         let args = [&[command, "clean_signal.c", "--format", "json", "--model", model][..], time].concat();
         let child = place.command(&args).spawn().unwrap();
@@ -163,7 +163,7 @@ fn a_litmus_campaign_ends_with_a_signal_as_well() {
 /// The worker cannot be interrupted, and the host waits for nothing: a second signal ends it as it would any program.
 #[test]
 fn a_second_signal_ends_at_once() {
-    let place = Place::with("racy_twice.c", RACY);
+    let place = Workspace::with("racy_twice.c", RACY);
     let args = [&["test", "racy_twice.c", "--keep-going"][..], &FOR_EVER].concat();
     let child = place.command(&args).spawn().unwrap();
     place.await_finding();
@@ -181,7 +181,7 @@ fn a_second_signal_ends_at_once() {
 /// Nobody can catch this signal. What was told of is on disk, replays, and no worker is left.
 #[test]
 fn killing_the_host_loses_nothing_that_was_announced() {
-    let place = Place::with("racy_killed.c", RACY);
+    let place = Workspace::with("racy_killed.c", RACY);
     let args = [&["test", "racy_killed.c", "--keep-going", "--jobs", "2"][..], &FOR_EVER].concat();
     let child = place.command(&args).spawn().unwrap();
     place.await_finding();
@@ -198,7 +198,7 @@ fn killing_the_host_loses_nothing_that_was_announced() {
 /// The executions that hang are cut off three times, and then it is clear that all of them do.
 #[test]
 fn a_program_that_always_hangs_ends_the_campaign_and_says_where() {
-    let place = Place::with("hangs.c", HANGS);
+    let place = Workspace::with("hangs.c", HANGS);
     let args = ["test", "hangs.c", "--timeout", "200ms", "--format", "json"];
     let run = finish(&mut place.command(&args));
     assert_eq!((run.status, run.json()["verdict"].as_str()), (3, Some("incomplete")), "{}", run.stderr);
@@ -211,7 +211,7 @@ fn a_program_that_always_hangs_ends_the_campaign_and_says_where() {
 #[test]
 fn the_verdict_survives_a_closed_pipe() {
     for (text, status) in [(RACY, 1), (CLEAN, 0)] {
-        let place = Place::with("piped.c", text);
+        let place = Workspace::with("piped.c", text);
         let mut command = place.command(&["test", "piped.c", "--executions", "100"]);
         let mut child = command.spawn().unwrap();
         drop(child.stdout.take());
@@ -222,7 +222,7 @@ fn the_verdict_survives_a_closed_pipe() {
 /// Noticed before the campaign, which would have no end.
 #[test]
 fn results_that_cannot_be_written_are_noticed_before_the_work() {
-    let place = Place::with("racy_out.c", RACY);
+    let place = Workspace::with("racy_out.c", RACY);
     fs::write(place.path().join("file"), "in the way").unwrap();
     for command in ["test", "check", "hunt"] {
         let run = finish(&mut place.command(&[command, "racy_out.c", "--out", "file/out", "--time", "1h"]));
@@ -235,7 +235,7 @@ fn results_that_cannot_be_written_are_noticed_before_the_work() {
 }
 
 /// A shell with a limit, and then the command.
-fn limited(place: &Place, limit: &str, args: &str) -> Output {
+fn limited(place: &Workspace, limit: &str, args: &str) -> Output {
     let script = format!("{limit} && exec \"$FENCEPOST\" {args}");
     let mut shell = Command::new("sh");
     shell.current_dir(place.path()).env("TMPDIR", place.temporary.path()).env_remove("TSAN_OPTIONS");
@@ -246,7 +246,7 @@ fn limited(place: &Place, limit: &str, args: &str) -> Output {
 /// The shared memory of host and worker needs 256 MiB of address, and a limit on files counts for it: one line says so.
 #[test]
 fn limits_of_the_system_are_said_in_one_line() {
-    let place = Place::with("limited.c", RACY);
+    let place = Workspace::with("limited.c", RACY);
     let built = fencepost(place.path(), &["cc", "-g", "-O1", "limited.c", "-o", "limited"]);
     assert_eq!(built.status, 0, "{}", built.stderr);
     let run = limited(&place, "ulimit -f 2000", "test ./limited");
@@ -259,7 +259,7 @@ fn limits_of_the_system_are_said_in_one_line() {
 /// A file system of a few kilobytes, in a name space of its own.
 #[test]
 fn a_full_disk_is_said_in_one_line() {
-    let place = Place::with("racy_full.c", RACY);
+    let place = Workspace::with("racy_full.c", RACY);
     let built = fencepost(place.path(), &["cc", "-g", "-O1", "racy_full.c", "-o", "racy_full"]);
     assert_eq!(built.status, 0, "{}", built.stderr);
     fs::create_dir(place.path().join("full")).unwrap();
@@ -299,7 +299,7 @@ int main(void) {
     return 0;
 }
 ";
-    let place = Place::with("gives_up.c", text);
+    let place = Workspace::with("gives_up.c", text);
     let args = ["test", "gives_up.c", "--keep-going", "--jobs", "1", "--restart", "in-place", "--format", "json"];
     let run = finish(&mut place.command(&args));
     let document = run.json();
@@ -314,7 +314,7 @@ int main(void) {
 fn result_files_follow_the_umask() {
     use std::os::unix::fs::PermissionsExt;
     for (mask, mode) in [("022", 0o644), ("077", 0o600)] {
-        let place = Place::with("SB.litmus", &fs::read_to_string(common::classics().join("SB.litmus")).unwrap());
+        let place = Workspace::with("SB.litmus", &fs::read_to_string(common::classics().join("SB.litmus")).unwrap());
         assert_eq!(limited(&place, &format!("umask {mask}"), "test SB.litmus -q").status, 1);
         for name in ["run.json", "finding-1.json", "finding-1.trace.json"] {
             let file = place.path().join("fencepost-out").join(name);
@@ -335,7 +335,7 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); assert(x == 0); pthre
 /// Found in one directory with flags of its own, replayed in another without: the recording knows both.
 #[test]
 fn a_finding_replays_elsewhere_and_with_the_flags_that_it_was_compiled_with() {
-    let place = Place::with("flagged.c", FLAGGED);
+    let place = Workspace::with("flagged.c", FLAGGED);
     let found = finish(place.command(&["test", "flagged.c", "-q"]).env("CFLAGS", "-DVALUE=2 -O2"));
     assert_eq!(found.status, 1, "{}", found.stderr);
     let elsewhere = tempfile::tempdir().unwrap();
@@ -362,7 +362,7 @@ fn a_finding_replays_elsewhere_and_with_the_flags_that_it_was_compiled_with() {
 fn a_program_of_any_name_replays() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let place = Place::with("plain.c", RACY);
+    let place = Workspace::with("plain.c", RACY);
     let name = OsStr::from_bytes(b"caf\xe9.c");
     fs::rename(place.path().join("plain.c"), place.path().join(name)).unwrap();
     let found = finish(place.command(&["test", "-q"]).arg(name));
@@ -389,7 +389,7 @@ int main(void) {
     return copy - 1;
 }
 ";
-    let place = Place::with("long.c", text);
+    let place = Workspace::with("long.c", text);
     let run = finish(&mut place.command(&["test", "long.c", "--jobs", "1"]));
     assert_eq!(run.status, 1, "{}", run.stderr);
     assert!(run.stdout.contains("relaxed load of flag"), "{}", run.stdout);

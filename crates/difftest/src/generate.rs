@@ -4,8 +4,8 @@
 //! (who unlocks has locked), what it does with everything else need not be: it may wait for what never comes.
 
 use crate::program::{
-    Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt,
-    Thread, Variable,
+    Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Plain, Program, Stmt,
+    Storage, Thread, Variable,
 };
 use fencepost_engine::Random;
 use fencepost_trace::execution_seed;
@@ -140,9 +140,9 @@ impl Generator {
         let variables = (0..self.variables)
             .map(|_| {
                 let place = match self.below(6) {
-                    0 if recipe.language == Language::C => Place::Stack,
-                    1 if recipe.language == Language::C && self.has(Feature::Heap) => Place::Heap,
-                    _ => Place::Global,
+                    0 if recipe.language == Language::C => Storage::Stack,
+                    1 if recipe.language == Language::C && self.has(Feature::Heap) => Storage::Heap,
+                    _ => Storage::Global,
                 };
                 Variable { size: self.pick(&sizes), place }
             })
@@ -169,7 +169,7 @@ impl Generator {
         program.parties = if self.one_in(8) { 2 } else { parties.max(1) };
         if recipe.language == Language::Rust {
             // Each thread has its own end of the channel.
-            program.variables.iter_mut().for_each(|variable| variable.place = Place::Global);
+            program.variables.iter_mut().for_each(|variable| variable.place = Storage::Global);
         }
         program
     }

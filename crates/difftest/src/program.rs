@@ -161,7 +161,7 @@ impl Order {
 /// Where a variable lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
-pub enum Place {
+pub enum Storage {
     Global,
     /// The main thread's stack.
     Stack,
@@ -175,7 +175,7 @@ pub struct Variable {
     /// In bytes: 1, 2, 4 or 8.
     pub size: u8,
     /// Where it lies.
-    pub place: Place,
+    pub place: Storage,
 }
 
 /// What is written.

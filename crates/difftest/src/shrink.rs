@@ -1,7 +1,7 @@
 //! The smallest program on which the sources still disagree in the same way.
 
 use crate::compare::{Disagreement, compare};
-use crate::program::{Expected, Language, MutexType, Operand, Order, Place, Program, Stmt, Thread, Variable};
+use crate::program::{Expected, Language, MutexType, Operand, Order, Program, Stmt, Storage, Thread, Variable};
 use crate::truths::{Effort, Subject};
 use crate::units::Unit;
 use std::io;
@@ -65,7 +65,7 @@ fn simpler(program: &Program) -> Vec<Program> {
             all.push(simple);
         }
     }
-    let usual = Variable { size: 4, place: Place::Global };
+    let usual = Variable { size: 4, place: Storage::Global };
     for (i, variable) in program.variables.iter().enumerate() {
         if *variable != usual {
             let mut simple = program.clone();

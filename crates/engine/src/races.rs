@@ -30,7 +30,7 @@ pub struct Race {
 
 /// The accesses to one location.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct LocationAccesses {
     seen: Vec<Seen>,
     /// Is any of them plain?
     plain: bool,
@@ -39,7 +39,7 @@ struct Place {
 /// Watches the accesses of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct RaceDetector {
-    places: FxHashMap<Location, Place>,
+    places: FxHashMap<Location, LocationAccesses>,
     /// Locations of different size may overlap: then all that do have to be looked at.
     sizes_differ: bool,
     races: Vec<Race>,
@@ -55,11 +55,11 @@ impl RaceDetector {
     fn access(&mut self, at: Location, new: Seen, clock: &VectorClock) {
         if !self.places.contains_key(&at) {
             self.sizes_differ |= self.places.keys().any(|other| other.overlaps(at));
-            self.places.insert(at, Place::default());
+            self.places.insert(at, LocationAccesses::default());
         }
         let known = self.races.len();
         let races = &mut self.races;
-        let mut look = |place: &Place| {
+        let mut look = |place: &LocationAccesses| {
             if !new.plain && !place.plain {
                 return;
             }

@@ -23,7 +23,7 @@ mod table;
 pub use instruction::{Action, HiddenCode, HiddenInstruction, MemoryOperand, Source};
 pub use message::Message;
 pub use record::{
-    AccessSite, Activation, Created, Details, Frame, Irreversible, Memory, Place, Record, Report, Stack, death,
+    AccessSite, Activation, AddressKind, Created, Details, Frame, Irreversible, Memory, Record, Report, Stack, death,
 };
 pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Volatile, output_fingerprint};
 pub use table::{Slot, Table};

@@ -212,13 +212,13 @@ pub struct Memory {
     /// The address.
     pub address: u64,
     /// What lies there.
-    pub place: Place,
+    pub place: AddressKind,
 }
 
 /// What lies at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "place", rename_all = "snake_case")]
-pub enum Place {
+pub enum AddressKind {
     /// A block of the heap, or what is close to one.
     Block {
         /// How far behind its beginning the address is; negative if it is before it.

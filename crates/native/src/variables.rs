@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// Where an entry is: its unit's header, and its place in the unit.
-type Place = (usize, Offset);
+type EntryOffset = (usize, Offset);
 
 /// The variables of one module. Nothing is read before the first question.
 #[derive(Default)]
 pub(crate) struct Variables {
     sections: Option<Sections>,
     /// Variables with static storage, by address.
-    fixed: HashMap<u64, Place>,
+    fixed: HashMap<u64, EntryOffset>,
     /// Functions: from, to, where.
-    functions: Vec<(u64, u64, Place)>,
+    functions: Vec<(u64, u64, EntryOffset)>,
     frames: Frames,
 }
 

@@ -4,12 +4,12 @@ use fencepost_trace::{Cycle, Event, EventId, EventKind, ThreadId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A location's list, the place of what was read there, and of what was written.
-type Place = (u32, Option<u32>, Option<u32>);
+type CoherencePosition = (u32, Option<u32>, Option<u32>);
 
 /// Where each access of a trace stands in the coherence order of its location.
 struct Places {
     /// For each event that accesses memory. The initial write is at 0.
-    of: Vec<Option<Place>>,
+    of: Vec<Option<CoherencePosition>>,
 }
 
 impl Places {

@@ -220,11 +220,11 @@ struct ErrorLine<'a> {
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Model>,
-    error: Place<'a>,
+    error: Position<'a>,
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct Position<'a> {
     line: u32,
     column: u32,
     message: &'a str,
@@ -233,7 +233,7 @@ struct Place<'a> {
 /// The JSON line of a file that could not be read (line and column 0) or parsed, or of a test that could not be run
 /// under one model.
 pub fn litmus_error_json(file: &str, model: Option<Model>, line: u32, column: u32, message: &str) -> String {
-    to_json(&ErrorLine { file, model, error: Place { line, column, message } })
+    to_json(&ErrorLine { file, model, error: Position { line, column, message } })
 }
 
 fn to_json(line: &impl Serialize) -> String {

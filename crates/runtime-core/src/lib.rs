@@ -3,7 +3,8 @@
 //! `fencepost-runtime` defines `malloc` and `pthread_create`, so that nothing can be linked with it, unit tests least
 //! of all. What it computes without looking at memory or calling the system is here, where tests run it: size classes
 //! of the heap, slots of the race detector, masks of bytes, formats of `printf` and `scanf`, machine code that may be
-//! moved, what locked instructions leave behind, mangled names, the end of a long trace.
+//! moved, what locked instructions leave behind, mangled names, the end of a long trace, what a panic has
+//! printed.
 
 #![forbid(unsafe_code)]
 
@@ -13,5 +14,7 @@ pub mod instruction;
 pub mod machine_code;
 pub mod mangled;
 pub mod masks;
+pub mod panics;
+pub mod ranges;
 pub mod size_class;
 pub mod slot;

@@ -5,8 +5,7 @@
 //! the program again and again from the beginning of `main`, inside one process. Without a mailbox in the environment
 //! it stays out of the way: the program then runs as it would without it.
 //!
-//! The rooms, from the bottom up; each knows those below it (`crates/runtime-core/tests/rooms.rs` says where that is
-//! not so yet):
+//! The rooms, from the bottom up; each knows only those below it (`crates/runtime-core/tests/rooms.rs` holds it so):
 //!
 //! - [`platform`]: what must not depend on anything of the program's: system calls (`sys`), the runtime's own memory
 //!   (`arena`), where all lies (`layout`), state (`global`), the functions that it hides (`real`), switching stacks
@@ -14,19 +13,21 @@
 //!   fails (`failure`);
 //! - [`threads`]: threads of the program (`fibers`), on stacks and thread-local storage that parked kernel threads
 //!   donate (`donors`); where in the program each is (`calls`); their time (`clock`);
-//! - [`memory`]: the program's `malloc` (`heap`), and how memory is put back (`snapshot`);
+//! - [`memory`]: the program's `malloc` (`heap`), what cannot be written (`read_only`), how memory is put back
+//!   (`snapshot`);
 //! - [`detect`]: the race detector (`shadow`), a slower one that misses nothing (`exact`), whom they tell (`listener`),
 //!   what surrounds a finding (`details`), which functions are instrumented (`instrumented`);
-//! - [`results`]: the mailbox, through which the host is told, and what the program prints;
-//! - [`drive`]: the engine (`control`), what memory holds under the hardware models (`view`), one execution after the
-//!   other (`campaign`, `restart`, `ending`), what was found and how that is told (`findings`, `conclusion`), every
-//!   choice (`enumerate`), predicted violations of sequential consistency, tried out (`hunt`), the operations that the
-//!   program marks and all their outcomes (`spec`, `atomically`), which executions would never end (`stall`,
-//!   `progress`), where it stops for a debugger (`debugger`);
-//! - [`explore`]: every execution graph of the program; which plain accesses are events of it (`shared`), what it
-//!   cannot know (`unseen`, `opaque`);
+//! - [`results`]: the mailbox, through which the host asks and is told, and what the program prints;
+//! - [`drive`]: the engine (`control`), what memory holds under the hardware models (`view`), what a thread does in an
+//!   exploration and which plain accesses are events there (`explored`), how executions end (`ending`, `verdict`), what
+//!   was found (`findings`), what cannot be undone (`restart`), the operations that the program marks and all their
+//!   outcomes (`spec`, `atomically`), which executions would never end (`stall`, `progress`, `patience`), where it
+//!   stops for a debugger (`debugger`);
 //! - [`hooks`]: everything that the program calls, and what Rust's precompiled standard library does by itself
-//!   (`rust_std`).
+//!   (`rust_std`);
+//! - [`campaign`]: which executions there are: one after the other (`execution`), every choice (`enumerate`), every
+//!   execution graph (`explore`), predicted violations of sequential consistency, tried out (`hunt`); what each has come
+//!   to, and how that is told (`conclusion`).
 //!
 //! Rules that hold everywhere:
 //!
@@ -47,9 +48,9 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the runtime is written for Linux on x86-64; a port adds a file like context.rs and sys.rs");
 
+mod campaign;
 mod detect;
 mod drive;
-mod explore;
 mod hooks;
 mod memory;
 mod platform;

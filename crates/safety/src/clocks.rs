@@ -89,7 +89,7 @@ struct Thread<const W: usize> {
 
 /// A location, under SC.
 #[derive(Clone, Debug)]
-struct Place<const W: usize> {
+struct LocationState<const W: usize> {
     /// The stores to it.
     stores: Set<W>,
     /// Those that nothing can come right before: what an RMW has written.
@@ -102,9 +102,9 @@ struct Place<const W: usize> {
     seen: Vec<u32>,
 }
 
-impl<const W: usize> Place<W> {
+impl<const W: usize> LocationState<W> {
     fn new() -> Self {
-        Place {
+        LocationState {
             stores: Set::EMPTY,
             exclusive: Set::EMPTY,
             stored: Set::EMPTY,
@@ -147,7 +147,7 @@ pub struct Slot {
 #[derive(Clone, Debug)]
 pub struct Clocks<const W: usize> {
     threads: Vec<Thread<W>>,
-    places: Vec<Place<W>>,
+    places: Vec<LocationState<W>>,
     slots: Vec<Slot>,
     orders: Vec<Order<W>>,
 }
@@ -182,7 +182,7 @@ impl<const W: usize> Clocks<W> {
             self.threads.resize(threads, Thread { before: Set::EMPTY });
         }
         if self.places.len() < places {
-            self.places.resize_with(places, Place::new);
+            self.places.resize_with(places, LocationState::new);
         }
         for order in &mut self.orders {
             match order {
@@ -307,7 +307,7 @@ impl<const W: usize> Clocks<W> {
 
     /// Forgets a place altogether.
     pub(crate) fn forget_place(&mut self, place: usize) {
-        self.places[place] = Place::new();
+        self.places[place] = LocationState::new();
         (0..W).for_each(|word| self.forget_in_place(place, word));
     }
 }

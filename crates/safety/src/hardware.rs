@@ -39,7 +39,7 @@ impl<const W: usize> Thread<W> {
 
 /// What comes before accesses of a location.
 #[derive(Clone, Copy, Debug)]
-struct Place<const W: usize> {
+struct LocationOrder<const W: usize> {
     /// Before the last store, itself included.
     stored: Set<W>,
     /// Before the loads since.
@@ -51,7 +51,7 @@ struct Place<const W: usize> {
 pub struct Hardware<const W: usize> {
     model: Model,
     threads: Vec<Thread<W>>,
-    places: Vec<Place<W>>,
+    places: Vec<LocationOrder<W>>,
 }
 
 impl<const W: usize> Hardware<W> {
@@ -70,7 +70,7 @@ impl<const W: usize> Hardware<W> {
             self.threads.resize(threads, Thread::NEW);
         }
         if self.places.len() < places {
-            self.places.resize(places, Place { stored: Set::EMPTY, loaded: Set::EMPTY });
+            self.places.resize(places, LocationOrder { stored: Set::EMPTY, loaded: Set::EMPTY });
         }
     }
 

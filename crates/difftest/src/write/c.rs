@@ -1,7 +1,9 @@
 //! Programs in C, with POSIX threads.
 
 use super::{indent, packed, registers, variables};
-use crate::program::{Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Place, Plain, Program, Stmt};
+use crate::program::{
+    Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Plain, Program, Stmt, Storage,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -142,7 +144,7 @@ impl Writer<'_> {
         let q = &self.q;
         for i in variables(self.program) {
             let variable = self.program.variables[usize::from(i)];
-            let star = if variable.place == Place::Global { "" } else { "*" };
+            let star = if variable.place == Storage::Global { "" } else { "*" };
             writeln!(text, "static uint{}_t {star}{q}a{i};", 8 * u32::from(variable.size))?;
         }
         for name in self.used.starting(&["x", "gm", "gw", "gs", "e", "f"]) {
@@ -199,7 +201,7 @@ impl Writer<'_> {
     }
 
     fn address(&self, var: u8) -> String {
-        let star = if self.program.variables[usize::from(var)].place == Place::Global { "&" } else { "" };
+        let star = if self.program.variables[usize::from(var)].place == Storage::Global { "&" } else { "" };
         format!("{star}{}a{var}", self.q)
     }
 
@@ -248,9 +250,9 @@ impl Writer<'_> {
             let variable = self.program.variables[usize::from(i)];
             let bits = 8 * u32::from(variable.size);
             match variable.place {
-                Place::Global => {}
-                Place::Stack => writeln!(text, "    uint{bits}_t l{i} = 0;\n    {q}a{i} = &l{i};")?,
-                Place::Heap => writeln!(text, "    {q}a{i} = calloc(1, sizeof *{q}a{i});")?,
+                Storage::Global => {}
+                Storage::Stack => writeln!(text, "    uint{bits}_t l{i} = 0;\n    {q}a{i} = &l{i};")?,
+                Storage::Heap => writeln!(text, "    {q}a{i} = calloc(1, sizeof *{q}a{i});")?,
             }
         }
         for name in self.used.starting(&["h"]) {

@@ -27,7 +27,7 @@ pub(super) enum Sharing {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LocationLayout {
     pub ty: Type,
     pub initial: i64,
     pub sharing: Sharing,
@@ -35,7 +35,7 @@ pub(super) struct Place {
 
 /// All locations, in the order in which the file mentions them first.
 pub(super) struct Layout {
-    pub places: Vec<Place>,
+    pub places: Vec<LocationLayout>,
     index: FxHashMap<Symbol, usize>,
 }
 
@@ -105,7 +105,7 @@ impl Layout {
 
     fn add(&mut self, name: Symbol, ty: Type) -> usize {
         let index = self.places.len();
-        self.places.push(Place { ty, initial: 0, sharing: Sharing::Unused });
+        self.places.push(LocationLayout { ty, initial: 0, sharing: Sharing::Unused });
         self.index.insert(name, index);
         index
     }
@@ -115,7 +115,7 @@ impl Layout {
     }
 
     pub fn cells(&self) -> Vec<Cell> {
-        let cell = |(i, place): (usize, &Place)| Cell {
+        let cell = |(i, place): (usize, &LocationLayout)| Cell {
             at: Location::new(FIRST_ADDRESS + SPACING * i as u64, place.ty.int.size()),
             int: place.ty.int,
             initial: place.initial,

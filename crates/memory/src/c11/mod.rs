@@ -118,7 +118,7 @@ struct Seen {
 
 /// One location.
 #[derive(Clone, Debug)]
-struct Place {
+struct LocationState {
     location: Location,
     /// Another place that begins in the same block of memory.
     next: Option<u32>,
@@ -142,7 +142,7 @@ struct Place {
 pub struct C11 {
     threads: Vec<Thread>,
     used_threads: usize,
-    places: Vec<Place>,
+    places: Vec<LocationState>,
     used_places: usize,
     /// For each block of 16 bytes, the first of the places that begin there.
     blocks: FxHashMap<u64, u32>,
@@ -280,7 +280,7 @@ impl C11 {
     }
 
     /// Adds the stores that count as known to everybody because of their age.
-    fn add_old(&self, place: &Place, prior: &mut Vec<StoreId>) {
+    fn add_old(&self, place: &LocationState, prior: &mut Vec<StoreId>) {
         let old = self.window.and_then(|window| self.latest.0.checked_sub(window)).map_or(EventId::INIT, EventId);
         let old = old.max(place.retired);
         if old.is_init() {
@@ -334,7 +334,7 @@ impl C11 {
         }
         let place = &mut self.places[number];
         if let Some(dead) = dead.filter(|dead| dead.slots().iter().any(|time| *time > 0)) {
-            let Place { mo, seen, sc_stores, released, .. } = place;
+            let LocationState { mo, seen, sc_stores, released, .. } = place;
             let is_dead = |store: StoreId| match mo.node(store).thread {
                 None => true,
                 Some(thread) => mo.node(store).time <= dead.get(thread),
@@ -538,7 +538,7 @@ impl C11 {
 
     fn new_place(&mut self, at: Location, initial: Value) -> usize {
         if self.used_places == self.places.len() {
-            self.places.push(Place {
+            self.places.push(LocationState {
                 location: at,
                 next: None,
                 mo: MoGraph::default(),

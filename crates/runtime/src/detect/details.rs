@@ -8,7 +8,7 @@ use crate::platform::global::{self, Global};
 use crate::platform::modules::{self, stack};
 use crate::threads::calls::{self, Call};
 use crate::threads::fibers;
-use fencepost_mailbox::{AccessSite, Activation, Created, Details, Memory, Place, Request, Stack};
+use fencepost_mailbox::{AccessSite, Activation, AddressKind, Created, Details, Memory, Request, Stack};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Op, ThreadId};
 use std::collections::BTreeMap;
@@ -244,9 +244,9 @@ pub fn about(address: usize, threads: &[u32]) -> Option<Details> {
 }
 
 impl State {
-    fn place(&self, address: usize) -> Place {
+    fn place(&self, address: usize) -> AddressKind {
         if let Some((start, block)) = self.block(address) {
-            return Place::Block {
+            return AddressKind::Block {
                 offset: address as i64 - start as i64,
                 size: block.size as u64,
                 allocated: block.allocated.told("malloc"),
@@ -254,8 +254,8 @@ impl State {
             };
         }
         match self.on_stack(address) {
-            Some((thread, active)) => Place::Stack { thread, activation: active.map(Active::told) },
-            None => Place::Other,
+            Some((thread, active)) => AddressKind::Stack { thread, activation: active.map(Active::told) },
+            None => AddressKind::Other,
         }
     }
 

@@ -1,58 +1,14 @@
 //! How executions end, and how the process does.
 
-use crate::drive::{campaign, conclusion, control};
-use crate::hooks;
+use crate::drive::control;
+pub use crate::drive::verdict::Verdict;
+use crate::drive::verdict::announce;
 pub use crate::platform::failure::{give_up, internal};
 use crate::platform::global::{self, Global};
-use crate::platform::{modules, sys};
+use crate::platform::{modules, real, sys};
 use crate::threads::fibers;
-use fencepost_mailbox::End;
-use fencepost_trace::{Op, ThreadId};
+use fencepost_trace::Op;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-
-/// How an execution ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// With this status.
-    Exit(i32),
-    /// A failed assertion, in words.
-    Assertion(String),
-    /// `main` has panicked, with this stack.
-    Panic(Vec<usize>),
-    /// `abort`.
-    Abort(String),
-    /// A signal that kills.
-    Crash {
-        signal: i32,
-        address: usize,
-        pc: usize,
-    },
-    /// These threads wait forever.
-    Deadlock(Vec<ThreadId>),
-    /// These threads go around loops forever.
-    Livelock(Vec<ThreadId>),
-    StepLimit,
-    Timeout,
-    Redundant,
-}
-
-impl Verdict {
-    /// Its kind.
-    pub fn end(&self) -> End {
-        match self {
-            Verdict::Exit(_) => End::Exit,
-            Verdict::Assertion(_) => End::Assertion,
-            Verdict::Panic(_) => End::Panic,
-            Verdict::Abort(_) => End::Abort,
-            Verdict::Crash { .. } => End::Crash,
-            Verdict::Deadlock(_) => End::Deadlock,
-            Verdict::Livelock(_) => End::Livelock,
-            Verdict::StepLimit => End::StepLimit,
-            Verdict::Timeout => End::Timeout,
-            Verdict::Redundant => End::Redundant,
-        }
-    }
-}
 
 static VERDICT: Global<Option<Verdict>> = Global::new(None);
 
@@ -65,7 +21,7 @@ pub fn finish(verdict: Verdict) -> ! {
     if fails && control::is_enumerating() && !fibers::all().is_alone() {
         control::perform(Op::Quit);
     }
-    conclusion::ending(&verdict);
+    announce(&verdict);
     be_on_time();
     *VERDICT.enter() = Some(verdict);
     fibers::go_home()
@@ -79,30 +35,6 @@ pub fn take() -> Verdict {
 /// How the last execution ended, if it has.
 pub fn try_take() -> Option<Verdict> {
     VERDICT.enter().take()
-}
-
-/// The program returns from `main`.
-pub fn returned(status: i32) -> ! {
-    let panicked = global::quietly(|| hooks::panics::ended_main(status));
-    leave(panicked.map_or(Verdict::Exit(status), Verdict::Panic))
-}
-
-/// The program calls `exit`.
-pub fn exit(status: i32) -> ! {
-    leave(Verdict::Exit(status))
-}
-
-fn leave(verdict: Verdict) -> ! {
-    let (pc, sp) = (global::caller(), global::caller_sp());
-    // What the thread has stored last, others may see while the handlers run.
-    if global::active() {
-        hooks::at_work(control::tell);
-    }
-    hooks::process::run_exit_handlers();
-    global::set_inside(true);
-    // Handlers have called hooks; it is the call of `exit` that ended the program.
-    global::set_caller(pc, sp);
-    end_process(verdict)
 }
 
 /// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is
@@ -140,11 +72,8 @@ pub fn catch_signals() {
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         for signal in FATAL.into_iter().chain([libc::SIGABRT, LATE]) {
-            hooks::kernel::real_sigaction(signal, &action);
+            real::sigaction(signal, &action);
         }
-        // Threads wait in this one, each on its own stack: see `hooks::instructions`.
-        action.sa_flags &= !libc::SA_ONSTACK;
-        hooks::kernel::real_sigaction(libc::SIGILL, &action);
     }
 }
 
@@ -204,12 +133,28 @@ pub fn begin_exploring() {
     SEEN.store(0, Ordering::Relaxed);
 }
 
+/// The child that runs an execution; 0 if there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// From here on a child of this process runs an execution, or with 0 none does.
+pub fn set_child(child: i32) {
+    CHILD.store(child, Ordering::Relaxed);
+}
+
+/// The host's signal that an execution takes too long came while none runs in this process: it is for the child.
+fn pass_on(signal: i32) {
+    match CHILD.load(Ordering::Relaxed) {
+        0 => {}
+        child => sys::kill(child, signal),
+    }
+}
+
 /// The clock of the host says that an execution takes too long, or our own asks again. Nothing is entered here: who
 /// knows what was being done. `in_runtime` says whether it was the runtime that did something.
 fn late(again: bool, in_runtime: bool) {
     if !global::running() {
         if !again {
-            campaign::pass_on(LATE);
+            pass_on(LATE);
         }
         return;
     }
@@ -233,11 +178,8 @@ fn late(again: bool, in_runtime: bool) {
     }
 }
 
-extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands it over, and nobody else looks at it.
-    if signal == libc::SIGILL && hooks::instructions::perform(unsafe { &mut *context.cast() }) {
-        return;
-    }
+/// What the kernel calls at such a signal.
+pub extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands over both.
     let (address, pc, sp) = unsafe {
         let context = &*context.cast::<libc::ucontext_t>();

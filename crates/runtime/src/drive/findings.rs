@@ -7,19 +7,19 @@ use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules::{self, stack};
 use crate::results::{self, hash};
 use crate::threads::fibers;
-use fencepost_mailbox::{AccessSite, Details, Message, Place, Stack};
+use fencepost_mailbox::{AccessSite, AddressKind, Details, Message, Stack};
 use fencepost_trace::FindingKind;
 use rustc_hash::FxHashSet;
 
 /// A finding of the execution under way, without what is known only at its end.
-pub(super) struct Found {
-    pub(super) fingerprint: u64,
-    pub(super) kind: FindingKind,
-    pub(super) message: Message,
-    pub(super) stacks: Vec<Stack>,
-    pub(super) sites: Vec<AccessSite>,
-    pub(super) details: Option<Details>,
-    pub(super) after: Option<u32>,
+pub struct Found {
+    pub fingerprint: u64,
+    pub kind: FindingKind,
+    pub message: Message,
+    pub stacks: Vec<Stack>,
+    pub sites: Vec<AccessSite>,
+    pub details: Option<Details>,
+    pub after: Option<u32>,
 }
 
 /// What was found in the execution under way.
@@ -48,7 +48,7 @@ pub fn begin() {
 }
 
 /// All that was found, which is forgotten here.
-pub(super) fn take() -> Vec<Found> {
+pub fn take() -> Vec<Found> {
     std::mem::take(&mut findings().found)
 }
 
@@ -181,7 +181,7 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
 /// Where the block that a finding is about was freed.
 fn freeing(details: &Option<Details>) -> Option<Stack> {
     match &details.as_ref()?.memory.as_ref()?.place {
-        Place::Block { freed, .. } => freed.clone(),
+        AddressKind::Block { freed, .. } => freed.clone(),
         _ => None,
     }
 }
@@ -200,11 +200,11 @@ pub fn found(kind: FindingKind, message: String, address: usize) {
 }
 
 /// The same without a word to a debugger.
-pub(super) fn add(found: Found) {
+pub fn add(found: Found) {
     findings().found.push(found);
 }
 
-pub(super) fn record(found: Found) {
+pub fn record(found: Found) {
     let fingerprint = found.fingerprint;
     add(found);
     debugger::announce(fingerprint);

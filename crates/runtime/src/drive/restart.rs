@@ -56,7 +56,7 @@ pub fn writes_to_file() {
     if global::explores() {
         return STAYS_ALONE.store(true, Ordering::Relaxed);
     }
-    if crate::drive::campaign::request().is_some_and(|request| request.crowded) {
+    if results::request().is_some_and(|request| request.crowded) {
         results::set_state(state::ALONE);
         sys::exit(0)
     }

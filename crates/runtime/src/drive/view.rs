@@ -21,8 +21,7 @@
 use crate::detect::shadow::{Kind, READ, WRITE, What};
 use crate::detect::{details, shadow};
 use crate::drive::{control, findings, progress, stall};
-use crate::hooks;
-use crate::memory::heap;
+use crate::memory::{heap, read_only};
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use fencepost_trace::{
@@ -123,7 +122,7 @@ fn matters(address: usize) -> bool {
     if fibers::all().is_alone() && VIEW.enter().own.iter().all(|own| own.buffered.is_empty()) {
         return false;
     }
-    if hooks::kernel::is_read_only(address) {
+    if read_only::contains(address) {
         return false;
     }
     let owner = fibers::all().list().iter().position(|f| f.stack.0 <= address && address < f.stack.1);
@@ -197,11 +196,8 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
     match Size::try_from(size as u8) {
         // As the processor makes it, in one.
         Ok(size) => {
-            global::set_caller(pc, global::caller_sp());
-            hooks::at_work(|| {
-                details::stands(pc);
-                one(Location::new(address as u64, size), write)
-            });
+            details::stands(pc);
+            one(Location::new(address as u64, size), write)
         }
         Err(_) => range(address, size, write, pc),
     }
@@ -265,32 +261,29 @@ fn each_piece(address: usize, length: usize, act: &mut dyn FnMut(Location)) {
 
 /// The running thread is about to access a range through a function of libc.
 pub fn range(address: usize, length: usize, write: bool, pc: usize) {
-    global::set_caller(pc, global::caller_sp());
-    hooks::at_work(|| {
-        settle();
-        look_for_misuse(address, length, if write { WRITE } else { READ });
-        if length > LARGEST_COPY {
-            if write && matters(address) {
-                drain();
-            }
-            return;
+    settle();
+    look_for_misuse(address, length, if write { WRITE } else { READ });
+    if length > LARGEST_COPY {
+        if write && matters(address) {
+            drain();
         }
-        let mut pieces = Vec::new();
-        each_piece(address, length, &mut |at| pieces.push(at));
-        pieces.retain(|at| matters(at.address as usize));
-        for at in &pieces {
-            control::notice(*at);
-            if !write {
-                // The same registers at every piece do not make a loop.
-                stall::uncertain();
-                let load = Access::Load { at: *at, order: LoadOrder::Plain, guard: Guard::Any };
-                control::step(Op::Access(load));
-            }
+        return;
+    }
+    let mut pieces = Vec::new();
+    each_piece(address, length, &mut |at| pieces.push(at));
+    pieces.retain(|at| matters(at.address as usize));
+    for at in &pieces {
+        control::notice(*at);
+        if !write {
+            // The same registers at every piece do not make a loop.
+            stall::uncertain();
+            let load = Access::Load { at: *at, order: LoadOrder::Plain, guard: Guard::Any };
+            control::step(Op::Access(load));
         }
-        if write {
-            VIEW.enter().own(fibers::current()).announced.extend(pieces.into_iter().map(|at| (at, pc)));
-        }
-    });
+    }
+    if write {
+        VIEW.enter().own(fibers::current()).announced.extend(pieces.into_iter().map(|at| (at, pc)));
+    }
 }
 
 /// This memory goes away.

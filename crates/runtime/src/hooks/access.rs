@@ -2,37 +2,18 @@
 
 use crate::detect::shadow::{self, Kind, READ, WRITE};
 use crate::detect::{details, exact, instrumented};
-use crate::drive::{control, progress, stall, view};
-use crate::explore::{self, shared, unseen};
+use crate::drive::explored::{self, shared, unseen};
+use crate::drive::{control, patience, progress, stall, view};
 use crate::platform::global::{self, mode};
 use crate::threads::calls;
 use fencepost_trace::Op;
 use std::arch::naked_asm;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How many plain accesses a thread makes before it gives way, so that a loop which waits for a plain variable to
-/// change ends.
-const PATIENCE: u32 = 20_000;
-static LEFT: AtomicU32 = AtomicU32::new(PATIENCE);
-
-/// A new execution, or an operation at which others got their chance: patience is fresh.
-#[inline]
-pub fn calm() {
-    LEFT.store(PATIENCE, Ordering::Relaxed);
-}
+use std::sync::atomic::Ordering;
 
 /// Do the bytes lie within eight aligned ones?
 #[inline(always)]
 fn fits<const SIZE: usize>(address: usize) -> bool {
     SIZE <= 8 && (address & 7) + SIZE <= 8
-}
-
-/// One access more: is it time to give way?
-#[inline(always)]
-fn is_impatient() -> bool {
-    let left = LEFT.load(Ordering::Relaxed);
-    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-    left == 0
 }
 
 /// An access that the program makes when this returns.
@@ -43,7 +24,7 @@ fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
         return;
     }
     // Nearly all accesses end here.
-    if mode == mode::LANGUAGE && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+    if mode == mode::LANGUAGE && fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !patience::ends() {
         return;
     }
     new_access::<SIZE>(address, kind, pc)
@@ -70,7 +51,7 @@ pub fn announced_any(address: usize, size: usize, kind: Kind, pc: usize) {
 #[inline(never)]
 fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => return view::plain(address, SIZE, kind.write, pc),
+        mode::HARDWARE => return from(pc, || view::plain(address, SIZE, kind.write, pc)),
         mode::SUSPICIOUS => {
             look_around();
             details::stands(pc);
@@ -80,16 +61,14 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
             details::stands(pc);
             exact::access(address, SIZE, kind, pc);
             // An execution that is run again must not notice that it is watched.
-            if fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !is_impatient() {
+            if fits::<SIZE>(address) && shadow::is_known(address, SIZE, kind) && !patience::ends() {
                 return;
             }
         }
         mode::EXPLORED => return explored(address, SIZE, kind, pc),
         _ => {}
     }
-    let left = LEFT.load(Ordering::Relaxed);
-    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-    if left > PATIENCE {
+    if patience::has_ended() {
         give_way(pc);
     }
     if kind.write {
@@ -114,26 +93,37 @@ fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
     }
     exact::access(address, size, kind, pc);
     let event = shared::is_event(address, size);
-    if !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind) {
-        let left = LEFT.load(Ordering::Relaxed);
-        LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-        if left != 0 {
-            return;
-        }
+    let is_known =
+        !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind);
+    if is_known && !patience::ends() {
+        return;
     }
-    let left = LEFT.load(Ordering::Relaxed);
-    LEFT.store(left.wrapping_sub(1), Ordering::Relaxed);
-    if left > PATIENCE || shared::is_watching() {
-        super::at_work(|| explore::impatient(address, size, kind.write, pc));
+    if patience::has_ended() || shared::is_watching() {
+        super::at_work(|| explored::impatient(address, size, kind.write, pc));
     }
     if kind.write {
         progress::writes(address, size);
     }
     let touched = shadow::range(address, size, kind, pc);
     if event {
-        shared::plain(address, size, kind.write, pc);
+        from(pc, || shared::plain(address, size, kind.write));
     } else if touched {
         shared::touched(address, size);
+    }
+}
+
+/// Does the runtime's part of an access that the program makes at `pc`.
+#[inline(always)]
+fn from(pc: usize, act: impl FnOnce()) {
+    global::set_caller(pc, global::caller_sp());
+    super::at_work(act);
+}
+
+/// Of a range that is accessed by a function of libc, some may be shared.
+fn shared_range(address: usize, length: usize, write: bool, pc: usize) {
+    let parts = shared::parts(address, length);
+    if !parts.is_empty() {
+        from(pc, || shared::range(&parts, write));
     }
 }
 
@@ -169,7 +159,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
             if shadow::range(address, length, kind, pc) {
                 shared::touched(address, length);
             }
-            shared::range(address, length, kind.write, pc);
+            shared_range(address, length, kind.write, pc);
         }
         mode @ (mode::LANGUAGE | mode::SUSPICIOUS | mode::EXACT) => {
             if mode == mode::SUSPICIOUS {
@@ -185,7 +175,7 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
         }
         _ => {
             stall::uncertain();
-            view::range(address, length, kind.write, pc);
+            from(pc, || view::range(address, length, kind.write, pc));
         }
     }
 }
@@ -201,10 +191,10 @@ pub fn seen_by_detectors(address: usize, length: usize, kind: Kind, pc: usize) {
 /// A write to memory that the race detectors know of already.
 pub fn range_stored(address: usize, length: usize, pc: usize) {
     match global::mode() {
-        mode::HARDWARE => view::range(address, length, true, pc),
+        mode::HARDWARE => from(pc, || view::range(address, length, true, pc)),
         mode::EXPLORED => {
             super::volatile::finish_first();
-            shared::range(address, length, true, pc);
+            shared_range(address, length, true, pc);
         }
         _ => {}
     }

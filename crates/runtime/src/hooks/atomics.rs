@@ -1,8 +1,8 @@
 //! Atomic operations and fences.
 
 use super::{access, at_work, hook};
-use crate::detect::shadow::{self, Kind, READ, WRITE, What};
-use crate::detect::{details, exact};
+use crate::detect::details;
+use crate::detect::shadow::{READ, WRITE};
 use crate::drive::{control, has_tried, may_fail, view};
 use crate::platform::global::{self, mode};
 use crate::threads::waiter_pool;
@@ -59,7 +59,7 @@ pub fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
         if global::kind() == mode::HARDWARE {
             return view::atomic(access, at);
         }
-        let (reply, wrote) = watched(access, at, write);
+        let (reply, wrote) = control::watched(access, at, write);
         stale = !wrote && control::memory(at) != reply.value;
         reply
     });
@@ -68,21 +68,6 @@ pub fn perform(access: Access, at: Location, write: impl FnOnce(Reply) -> Option
         global::suspect();
     }
     reply
-}
-
-/// c11: the same, under the eyes of the race detector, from inside the runtime. Says whether it wrote.
-pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> (Reply, bool) {
-    let mut wrote = false;
-    let reply = control::atomic(access, at, |reply| {
-        let value = write(reply);
-        wrote = value.is_some();
-        value
-    });
-    let (address, size) = (at.address as usize, at.size.bytes() as usize);
-    let kind = Kind { write: wrote, atomic: true, what: What::Access };
-    exact::access(address, size, kind, global::caller());
-    shadow::range(address, size, kind, global::caller());
-    (reply, wrote)
 }
 
 fn load(at: Location, order: i32) -> Value {

@@ -5,7 +5,7 @@
 //! thread runs.
 
 use super::{at_work, cancel, hook, kernel, text};
-use crate::explore;
+use crate::drive::explored;
 use crate::platform::global::active;
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -99,7 +99,7 @@ hook! { fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int {
             // It is handled when that thread goes on; a wait is not interrupted.
             at_work(|| {
                 fibers::get(target).signals |= 1 << signal;
-                explore::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
+                explored::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
             });
             0
         }

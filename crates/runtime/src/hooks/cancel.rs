@@ -8,10 +8,9 @@
 //! operation.
 
 use super::{at_work, hook, text, threads};
-use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
-use crate::explore;
-use crate::explore::shared::{self, Habit};
+use crate::drive::explored::shared::{self, Habit};
+use crate::drive::{control, explored};
 use crate::platform::global::{self, active};
 use crate::platform::real::real;
 use crate::threads::fibers::{self, Unwinding};
@@ -42,7 +41,7 @@ pub fn point() {
 /// told, and knows what the other knew.
 fn is_cancelled() -> bool {
     let at = request_to(fibers::current());
-    if explore::is_on() {
+    if explored::is_on() {
         let load = Access::Load { at, order: LoadOrder::Acquire, guard: Guard::Any };
         return shared::has(Habit::Cancels) && inside(load).value != Value::ZERO;
     }
@@ -71,7 +70,7 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     point();
     let mut me = fibers::me();
     me.interruptible = true;
-    let waits = explore::is_on() && !me.uncancellable;
+    let waits = explored::is_on() && !me.uncancellable;
     me.waited |= waits;
     let cancelled = me.cancelled;
     drop(me);
@@ -85,7 +84,7 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
 /// A thread is cancelled, and waits, now or before, or may be cancelled anywhere.
 fn not_explored(so: bool) {
     if so {
-        explore::unsupported_here(
+        explored::unsupported_here(
             "a thread that waits, or that may be cancelled anywhere, is cancelled: not all of it is explored",
         );
     }
@@ -167,7 +166,7 @@ hook! { fn pthread_cancel(thread: pthread_t) -> c_int {
 
 /// Asks a thread to end. It may have ended before, so that this is a step of its own.
 fn cancel(target: ThreadId) {
-    if explore::is_on() {
+    if explored::is_on() {
         shared::learn(Habit::Cancels);
     }
     let (order, value) = (StoreOrder::Release, Value(1));
@@ -175,7 +174,7 @@ fn cancel(target: ThreadId) {
     let mut fiber = fibers::get(target);
     fiber.cancelled = true;
     let may_be = !fiber.uncancellable;
-    if explore::is_on() {
+    if explored::is_on() {
         let anywhere = fiber.waited || fiber.asynchronous;
         drop(fiber);
         return not_explored(may_be && anywhere);
@@ -239,7 +238,7 @@ hook! { fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
         unsafe { *old = before.into() };
     }
     if asynchronous {
-        not_explored(explore::is_on() && cancelled);
+        not_explored(explored::is_on() && cancelled);
         point();
     }
     0

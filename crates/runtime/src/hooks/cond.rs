@@ -5,8 +5,7 @@ use super::mutex::{self, Mutex};
 use super::threads::{attempt, take_timeout};
 use super::{at_work, early, hook, objects, text};
 use crate::detect::shadow::Object;
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::active;
 use crate::platform::real::real;
 use crate::threads::{clock, fibers};
@@ -72,7 +71,7 @@ pub fn wait(condition: usize, mutex: *mut Mutex, deadline: Option<u64>) -> c_int
     mutex::check_held(mutex);
     let count = mutex::at(mutex).disown();
     let key = mutex::at(mutex).key();
-    if deadline.is_some() && explore::is_on() {
+    if deadline.is_some() && explored::is_on() {
         // As the engine does it, but for the wait.
         let set = condition as u64;
         control::perform(change(set, RmwOrder::Relaxed, Update::Enqueue(fibers::current())));

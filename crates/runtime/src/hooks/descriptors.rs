@@ -6,8 +6,7 @@
 //! is in them would be wrong.
 
 use super::at_work;
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::threads::fibers;
@@ -72,7 +71,7 @@ fn order(key: u64, order: RmwOrder) {
 /// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and
 /// devices do not remember.
 fn followed(file: c_int) -> Option<libc::stat> {
-    let about = if explore::is_on() && file > 2 { about(file) } else { None };
+    let about = if explored::is_on() && file > 2 { about(file) } else { None };
     about.filter(|about| !matches!(about.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFDIR))
 }
 
@@ -89,11 +88,11 @@ static USES: Global<Vec<(u64, ThreadId, u32)>> = Global::new(Vec::new());
 pub fn uses(file: c_int) {
     let Some(about) = followed(file) else { return };
     let me = fibers::current();
-    let clock = explore::clock(me);
+    let clock = explored::clock(me);
     let before = |(file, thread, time): &(u64, ThreadId, u32)| *file != about.st_ino || clock.get(*thread) > *time;
     let unordered = |one: &&(u64, ThreadId, u32)| one.1 != me && !before(one);
     if USES.enter().iter().any(|one| unordered(&one)) {
-        explore::unsupported_here("several threads use the same file or pipe, in an order that is not explored");
+        explored::unsupported_here("several threads use the same file or pipe, in an order that is not explored");
     }
     USES.enter().retain(|(file, thread, _)| (*file, *thread) != (about.st_ino, me));
     USES.enter().push((about.st_ino, me, clock.get(me)));

@@ -7,8 +7,7 @@
 
 use super::at_work;
 use super::threads::{is_detached, live, spawn};
-use crate::drive::campaign;
-use crate::explore;
+use crate::drive::explored;
 use crate::platform::context;
 use crate::platform::global::{self, Lock};
 use crate::platform::real::real;
@@ -33,7 +32,7 @@ static HELD: Lock<Vec<Held>> = Lock::new(Vec::new());
 
 /// Is this before `main`, in a process that will be under control?
 fn is_early() -> bool {
-    if campaign::has_begun() {
+    if results::has_begun() {
         return false;
     }
     let name: Vec<u8> = VARIABLE.bytes().chain([0]).collect();
@@ -118,7 +117,7 @@ pub fn begin() {
             let Held { start, argument, detached, pc, released, .. } = HELD.lock()[i];
             if released.is_some() {
                 global::set_caller(pc, context::stack_pointer());
-                explore::unsupported_here("a thread that was started before main() is not under control");
+                explored::unsupported_here("a thread that was started before main() is not under control");
                 continue;
             }
             global::set_caller(pc, context::stack_pointer());

@@ -20,9 +20,9 @@ use super::cond::{dequeue, leave};
 use super::semaphore::fail;
 use super::threads::{attempt, take_timeout, thread_number};
 use super::{at_work, early, hook, rust_std};
-use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
-use crate::explore::{self, shared};
+use crate::drive::explored::{self, shared};
+use crate::drive::{control, one_of_several};
 use crate::platform::global::{self, active};
 use crate::platform::real::real;
 use crate::results;
@@ -37,18 +37,6 @@ const ANY_BIT: u32 = u32::MAX;
 /// An argument of `FUTEX_WAKE` that means all.
 const ALL: usize = i32::MAX as usize;
 
-/// One of the steps of a call. The thread's registers and stack are the same at all of them, but it is not going
-/// around in a loop: the number tells them apart.
-pub fn step<T>(number: usize, act: impl FnOnce() -> T) -> T {
-    let registers = global::caller_registers();
-    let mut here = registers;
-    here[0] ^= number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    global::set_caller_registers(here);
-    let result = act();
-    global::set_caller_registers(registers);
-    result
-}
-
 fn update(key: u64, update: Update, guard: Guard) -> Reply {
     let at = Location::hidden(Hidden::Condvar, key);
     control::perform(Op::Access(Access::Rmw { at, order: RmwOrder::AcqRel, update, guard }))
@@ -57,7 +45,7 @@ fn update(key: u64, update: Update, guard: Guard) -> Reply {
 /// What the kernel finds in the word.
 fn look(word: usize) -> u32 {
     let at = Location::new(word as u64, Size::B4);
-    let Value(found) = if explore::is_on() { shared::load(at) } else { control::newest(at) };
+    let Value(found) = if explored::is_on() { shared::load(at) } else { control::newest(at) };
     found as u32
 }
 
@@ -66,15 +54,15 @@ pub fn wait(word: usize, expected: u32, deadline: Option<u64>) -> Result<c_long,
     let key = word as u64 | FUTEX;
     let me = fibers::current();
     control::perform(Op::Access(Access::Fence { order: FenceOrder::SeqCst }));
-    if step(1, || look(word)) != expected {
+    if one_of_several(1, || look(word)) != expected {
         return Err(EAGAIN);
     }
-    step(2, || update(key, Update::Enqueue(me), Guard::Any));
-    if step(3, || look(word)) != expected {
-        step(4, || leave(key));
+    one_of_several(2, || update(key, Update::Enqueue(me), Guard::Any));
+    if one_of_several(3, || look(word)) != expected {
+        one_of_several(4, || leave(key));
         return Err(EAGAIN);
     }
-    step(5, || asleep(key, deadline))
+    one_of_several(5, || asleep(key, deadline))
 }
 
 /// The thread has joined those who wait.
@@ -98,7 +86,7 @@ pub fn wake(word: usize, most: usize) -> usize {
     if most >= ALL {
         return update(key, Update::WakeAll, Guard::Any).value.0 as usize;
     }
-    let next = |woken: &usize| step(*woken, || update(key, Update::WakeOne, Guard::Any)).value.0 != 0;
+    let next = |woken: &usize| one_of_several(*woken, || update(key, Update::WakeOne, Guard::Any)).value.0 != 0;
     (0..most).take_while(next).count()
 }
 
@@ -114,8 +102,8 @@ fn requeue(word: usize, operation: c_int, expected: u32) -> Result<c_long, c_int
 
 /// Something is done otherwise than the kernel does it.
 fn not_followed(what: &str) {
-    if explore::is_on() {
-        explore::unsupported(what);
+    if explored::is_on() {
+        explored::unsupported(what);
     } else {
         results::note(what);
     }

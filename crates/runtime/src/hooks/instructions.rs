@@ -12,11 +12,10 @@
 //! explorations only, where their order matters; in a random execution they are noticed afterwards (see
 //! [`outside`](crate::drive::control)).
 
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, ending, explored};
 use crate::hooks::{at_work, atomics};
 use crate::platform::global::{self, Global, mode};
-use crate::platform::{modules, sys};
+use crate::platform::{modules, real, sys};
 use fencepost_mailbox::{Action, HiddenCode, HiddenInstruction, Request};
 use fencepost_runtime_core::instruction::{Registers, address, after, bit, compared, operand, register};
 use fencepost_trace::{Access, CampaignSpec, FenceOrder, Location, Op, Size, StrategySpec, Update, Value};
@@ -55,6 +54,22 @@ pub fn prepare(request: &Request) {
         }
     }
     REPLACED.enter().sort_unstable_by_key(|replaced| replaced.pc);
+    // SAFETY: the handler has the signature that SA_SIGINFO asks for. Threads wait in it, each on its own stack, and
+    // may leave it for another one: so no SA_ONSTACK, and SA_NODEFER.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = refused as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        real::sigaction(libc::SIGILL, &action);
+    }
+}
+
+/// What the kernel calls at an instruction that the processor refuses.
+extern "C" fn refused(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands it over, and nobody else looks at it.
+    if !perform(unsafe { &mut *context.cast() }) {
+        ending::handle(signal, info, context);
+    }
 }
 
 fn replace(pc: usize, what: &HiddenInstruction) -> bool {
@@ -75,7 +90,7 @@ fn replace(pc: usize, what: &HiddenInstruction) -> bool {
 }
 
 /// The program was refused an instruction. Performs it, if it is one of those that were replaced.
-pub fn perform(context: &mut libc::ucontext_t) -> bool {
+fn perform(context: &mut libc::ucontext_t) -> bool {
     let pc = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
     let Ok(at) = REPLACED.enter().binary_search_by_key(&pc, |replaced| replaced.pc) else { return false };
     let Replaced { start, what, .. } = REPLACED.enter()[at];
@@ -181,7 +196,7 @@ const SEQ_CST: i32 = 5;
 
 /// Is the model c11, where an atomic operation alone is no full barrier?
 fn is_language() -> bool {
-    if explore::is_on() { explore::is_language() } else { global::kind() == mode::LANGUAGE }
+    if explored::is_on() { explored::is_language() } else { global::kind() == mode::LANGUAGE }
 }
 
 fn fence() {

@@ -5,8 +5,7 @@
 
 use super::files::{is_random, opens, used};
 use super::{at_work, cancel, chance, descriptors, hook, text, watch};
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::{self, active};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -30,7 +29,7 @@ fn await_file(file: c_int, events: i16) {
 
 /// Lets others run until one of the files is ready, or at most so often.
 fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
-    if explore::is_on() {
+    if explored::is_on() {
         return at_work(|| explore_waiting(files, times));
     }
     at_work(|| {
@@ -55,7 +54,7 @@ fn explore_waiting(files: &mut [pollfd], times: Option<u64>) {
         if sys::poll(files) != 0 || times.is_some() || fibers::all().is_alone() {
             break;
         }
-        explore::unsupported_here("a thread waits for a file or pipe: what it reads is not explored");
+        explored::unsupported_here("a thread waits for a file or pipe: what it reads is not explored");
         descriptors::await_more(known);
     }
 }

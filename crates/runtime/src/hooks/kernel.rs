@@ -4,16 +4,16 @@
 use super::{at_work, hook, instructions, watch};
 use crate::drive::ending;
 use crate::drive::restart::irreversible;
+use crate::memory::read_only;
 use crate::platform::global::{Global, active};
-use crate::platform::real::real;
+use crate::platform::real::{self, real};
 use crate::platform::sys;
+use fencepost_runtime_core::ranges;
 use libc::{c_int, c_void, off_t, sighandler_t, size_t};
 
 struct State {
     /// What was mapped in this execution and is still there, as address and length.
     mapped: Vec<(usize, usize)>,
-    /// Those that cannot be written, as address and length.
-    read_only: Vec<(usize, usize)>,
     /// Signals whose handlers were changed in this execution, with what they were.
     handlers: Vec<(c_int, libc::sigaction)>,
     /// The signals that are blocked before an execution.
@@ -28,7 +28,6 @@ struct State {
 
 static STATE: Global<State> = Global::new(State {
     mapped: Vec::new(),
-    read_only: Vec::new(),
     handlers: Vec::new(),
     blocked: 0,
     masked: false,
@@ -60,7 +59,7 @@ pub fn end() {
     let mut guard = STATE.enter();
     let state = &mut *guard;
     state.mapped.drain(..).for_each(|(address, length)| sys::unmap(address, length));
-    state.read_only.clear();
+    read_only::reset();
     if std::mem::take(&mut state.named) {
         sys::set_thread_name(&state.name);
     }
@@ -76,14 +75,8 @@ pub fn end() {
         ending::provide_stack();
     }
     for (signal, action) in state.handlers.drain(..) {
-        real_sigaction(signal, &action);
+        real::sigaction(signal, &action);
     }
-}
-
-/// libc's own `sigaction`.
-pub fn real_sigaction(signal: c_int, action: &libc::sigaction) {
-    real!(sigaction(signal, action, std::ptr::null_mut()):
-        fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
 }
 
 /// Remembers what happens at a signal, before the program changes it for the first time in this execution.
@@ -129,27 +122,8 @@ fn is_mapped(address: usize, length: usize) -> bool {
     STATE.enter().mapped.iter().any(within)
 }
 
-/// Is this memory that was mapped in this execution and cannot be written? Somebody else may still change it, through
-/// the file: whoever reads finds what is there.
-#[inline]
-pub fn is_read_only(address: usize) -> bool {
-    let state = STATE.enter();
-    let read_only = &state.read_only;
-    !read_only.is_empty() && read_only.iter().any(|(at, length)| (*at..at + length).contains(&address))
-}
-
-/// Notes whether these pages can be written from now on.
-fn protect(address: usize, length: usize, protection: c_int) {
-    let mut state = STATE.enter();
-    let read_only = &mut state.read_only;
-    cut(read_only, address, length);
-    if protection & libc::PROT_WRITE == 0 {
-        read_only.push((address, length.next_multiple_of(4096)));
-    }
-}
-
 watch! { fn mprotect(address: usize, length: usize, protection: c_int) {
-    protect(address, length, protection);
+    read_only::protect(address, length, protection);
     if !is_mapped(address, length) {
         irreversible("mprotect()");
     }
@@ -183,7 +157,7 @@ changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask s
 macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() {
         STATE.enter().timers = true;
-        crate::explore::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
+        crate::drive::explored::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
         crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
     } })* };
 }
@@ -207,7 +181,7 @@ fn map(
         at_work(|| STATE.enter().mapped.push((at as usize, length.next_multiple_of(4096))));
     }
     if active() && at != libc::MAP_FAILED {
-        at_work(|| protect(at as usize, length, protection));
+        at_work(|| read_only::protect(at as usize, length, protection));
     }
     at
 }
@@ -235,19 +209,6 @@ hook! { fn munmap(address: *mut c_void, length: size_t) -> c_int {
 
 /// This memory is no longer mapped. What is left of a mapping of which a part is taken away stays.
 fn take_away(address: usize, length: usize) {
-    let mut state = STATE.enter();
-    cut(&mut state.mapped, address, length);
-    cut(&mut state.read_only, address, length);
-}
-
-/// Takes a range out of a list of ranges.
-fn cut(list: &mut Vec<(usize, usize)>, address: usize, length: usize) {
-    let (start, end) = (address, address + length.next_multiple_of(4096));
-    let pieces = list
-        .iter()
-        .flat_map(|(at, length)| [(*at, (at + length).min(start)), ((*at).max(end), at + length)])
-        .filter(|(from, to)| from < to)
-        .map(|(from, to)| (from, to - from))
-        .collect();
-    *list = pieces;
+    ranges::cut(&mut STATE.enter().mapped, address, length);
+    read_only::take_away(address, length);
 }

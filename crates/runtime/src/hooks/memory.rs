@@ -4,8 +4,8 @@ use super::semaphore::fail;
 use super::{access, at_work, hook, text};
 use crate::detect::shadow::{READ, WRITE};
 use crate::detect::{details, exact, instrumented, shadow};
+use crate::drive::explored::{self, opaque, shared};
 use crate::drive::{control, findings, view};
-use crate::explore::{self, opaque, shared};
 use crate::memory::heap::{self, Freed, Taken};
 use crate::platform::global::{self, active, mode};
 use fencepost_trace::FindingKind;
@@ -46,7 +46,7 @@ pub fn allocate(size: usize, align: usize, zeroed: bool) -> usize {
 fn watch_allocation(block: usize, size: usize, zeroed: bool) {
     let pc = global::caller();
     // Hardware makes no stores for an allocation but zeros.
-    let counts = global::kind() == mode::LANGUAGE || explore::is_language() || (zeroed && explore::is_on());
+    let counts = global::kind() == mode::LANGUAGE || explored::is_language() || (zeroed && explored::is_on());
     if counts && instrumented::is_instrumented(pc) {
         shadow::allocated(block, size, pc);
         exact::allocated(block, size, pc);
@@ -79,7 +79,7 @@ pub fn release(block: usize) {
         let size = heap::size(block);
         if global::kind() == mode::HARDWARE {
             view::drain();
-        } else if explore::is_on() {
+        } else if explored::is_on() {
             shared::settle();
         } else {
             control::notice_range(block, size);
@@ -90,10 +90,10 @@ pub fn release(block: usize) {
                     shadow::mark_freed(block, size, global::caller());
                 } else {
                     exact::access(block, size, shadow::FREE, global::caller());
-                    explore::freeing(true);
+                    explored::freeing(true);
                     shadow::free(block, size, global::caller());
-                    explore::freeing(false);
-                    if explore::is_on() {
+                    explored::freeing(false);
+                    if explored::is_on() {
                         exact::freed(block, size, global::caller());
                         opaque::forget(block, size);
                     } else {

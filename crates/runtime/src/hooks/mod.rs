@@ -37,6 +37,7 @@ pub mod threads;
 pub mod time;
 pub mod volatile;
 
+use crate::drive::volatile as unfinished;
 use crate::platform::global;
 
 /// Defines a function that the program calls, and notes where it was called from.
@@ -158,11 +159,11 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let mode = global::mode();
     global::set_inside(true);
     if mode == global::mode::SUSPICIOUS {
-        volatile::settle();
+        unfinished::settle();
         crate::drive::control::notice_all();
     } else if mode == global::mode::EXPLORED {
         // In an exploration nobody is suspicious.
-        volatile::settle();
+        unfinished::settle();
     }
     let result = act();
     global::leave_all();
@@ -190,7 +191,7 @@ pub fn prepare() {
 /// Before each execution.
 pub fn begin() {
     process::begin();
-    volatile::reset();
+    unfinished::reset();
     panics::reset();
     crate::drive::spec::begin();
     stdio::begin();

@@ -7,8 +7,7 @@
 use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
 use crate::detect::shadow::Object;
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::{self, active, mode};
 use crate::platform::real::real;
 use crate::threads::{clock, fibers};
@@ -59,17 +58,17 @@ impl Mutex {
         self.owner = fibers::current().0 as i32 + 1;
         self.count = count;
         // By values, threads run in an order in which several may seem to have it: each keeps count itself.
-        let times = if explore::is_by_values() { count } else { 1 };
+        let times = if explored::is_by_values() { count } else { 1 };
         (0..times).for_each(|_| objects::hold(self.address()));
         if self.kind != DESTROYED && self.kind & ROBUST != 0 {
-            explore::leaves_open("whether the owner of a robust mutex has ended before another takes it");
+            explored::leaves_open("whether the owner of a robust mutex has ended before another takes it");
             fibers::me().robust.push(self.address());
         }
         if self.users & INCONSISTENT != 0 { EOWNERDEAD } else { 0 }
     }
 
     fn is_mine(&self) -> bool {
-        if explore::is_by_values() {
+        if explored::is_by_values() {
             return objects::times_held(self.address()) > 0;
         }
         self.owner == fibers::current().0 as i32 + 1
@@ -77,7 +76,7 @@ impl Mutex {
 
     /// Nobody has it. How often it was held.
     pub fn disown(&mut self) -> u32 {
-        if explore::is_by_values() && self.is_mine() {
+        if explored::is_by_values() && self.is_mine() {
             let times = objects::times_held(self.address());
             (0..times).for_each(|_| _ = objects::let_go(fibers::current(), self.address()));
             fibers::me().robust.retain(|at| *at != self.address());
@@ -133,7 +132,7 @@ fn again(mutex: &mut Mutex, otherwise: c_int) -> Option<c_int> {
     match mutex.kind() {
         RECURSIVE => {
             mutex.count += 1;
-            if explore::is_by_values() {
+            if explored::is_by_values() {
                 objects::hold(mutex.address());
             }
             Some(0)
@@ -242,11 +241,11 @@ pub fn unlock(mutex: *mut Mutex) -> c_int {
         return EPERM;
     }
     check_held(mutex);
-    if this.kind() == RECURSIVE && explore::is_by_values() && objects::times_held(this.address()) > 1 {
+    if this.kind() == RECURSIVE && explored::is_by_values() && objects::times_held(this.address()) > 1 {
         objects::let_go(fibers::current(), this.address());
         return 0;
     }
-    if this.kind() == RECURSIVE && !explore::is_by_values() && this.count > 1 {
+    if this.kind() == RECURSIVE && !explored::is_by_values() && this.count > 1 {
         this.count -= 1;
         return 0;
     }

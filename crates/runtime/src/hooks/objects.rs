@@ -9,8 +9,7 @@
 
 use crate::detect::exact;
 use crate::detect::shadow::{self, Kind, Object, What};
-use crate::drive::{findings, view};
-use crate::explore;
+use crate::drive::{explored, findings, view};
 use crate::platform::global::{self, Global, mode};
 use crate::threads::fibers;
 use fencepost_trace::ThreadId;
@@ -62,7 +61,7 @@ fn access(at: usize, write: bool, what: What) {
 pub fn is_gone(object: Object, at: usize, action: &'static str) {
     let last = DESTROYED.enter().iter().rev().find(|(place, ..)| *place == at).copied();
     if last.is_none_or(|(_, thread, _)| thread != fibers::current())
-        && explore::leaves_open("whether a lock or the like is used before another thread destroys it")
+        && explored::leaves_open("whether a lock or the like is used before another thread destroys it")
     {
         return;
     }
@@ -85,7 +84,7 @@ pub fn is_held(object: Object, at: usize, action: &'static str, holder: (ThreadI
     // Who unlocks must hold it, whoever else does.
     if thread != fibers::current()
         && action != "unlock"
-        && explore::leaves_open("whether a lock is held by another thread when its life begins or ends")
+        && explored::leaves_open("whether a lock is held by another thread when its life begins or ends")
     {
         return;
     }

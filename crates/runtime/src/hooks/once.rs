@@ -2,26 +2,12 @@
 
 use super::{at_work, atomics, hook};
 use crate::drive::control;
+use crate::drive::once::{DONE, GUARD};
 use crate::platform::global::active;
 use crate::platform::real::real;
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Location, Op, Size, Value};
 use libc::c_int;
-
-/// Guards of C++ statics are told from `pthread_once_t` by this bit of the key.
-const GUARD: u64 = Location::OTHER_KEY;
-/// How glibc marks a `pthread_once_t` that is done.
-const DONE: u32 = 2;
-
-/// What the engine should believe of one that it does not know yet: 2 if it was done before the execution began.
-pub fn initial(key: u64) -> Value {
-    let done = if key & GUARD != 0 {
-        control::memory(Location::new(key & !GUARD, Size::B1)) != Value::ZERO
-    } else {
-        control::memory(Location::new(key, Size::B4)).0 & u128::from(DONE) != 0
-    };
-    if done { Value(2) } else { Value::ZERO }
-}
 
 /// If the initialisation throws, the next thread tries again.
 struct Abandon(u64);

@@ -32,15 +32,6 @@ pub fn ended_main(status: c_int) -> Option<Vec<usize>> {
     (status == STATUS && !RAISED.enter().is_empty()).then(|| RAISED.enter().clone())
 }
 
-/// What the main thread has printed about its panic.
-pub fn message(printed: &str) -> String {
-    let about = printed.rsplit_once("thread 'main'").map(|(_, rest)| rest.lines().skip(1));
-    match about.and_then(|mut lines| lines.next()).filter(|line| !line.trim().is_empty()) {
-        Some(line) => format!("main panicked: {}", line.trim()),
-        None => "main panicked".to_owned(),
-    }
-}
-
 hook! { fn _Unwind_RaiseException(exception: *mut c_void) -> c_int {
     // SAFETY: the exception begins with its mark.
     if active() && fibers::current() == ThreadId(0) && RUST.contains(unsafe { &*exception.cast::<u64>() }) {
@@ -78,17 +69,4 @@ extern "C-unwind" fn pass_by(_: *mut c_void, _: *mut c_void) -> c_int {
 unsafe extern "C-unwind" {
     fn _Unwind_Backtrace(see: extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::message;
-
-    #[test]
-    fn the_message_is_the_line_after_the_place() {
-        let printed =
-            "hello\n\nthread 'main' (7) panicked at src/main.rs:10:9:\nassertion failed: done\nnote: run with\n";
-        assert_eq!(message(printed), "main panicked: assertion failed: done");
-        assert_eq!(message("a hook of the program's own said this"), "main panicked");
-    }
 }

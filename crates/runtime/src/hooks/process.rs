@@ -1,9 +1,8 @@
 //! The beginning and the end of the process, as the program sees them.
 
-use super::{at_work, hook, threads};
-use crate::drive::campaign::{self, Main};
+use super::{at_work, hook, panics, threads};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{restart, view};
+use crate::drive::{control, restart, view};
 use crate::platform::global::{self, Lock, active, mode};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -42,13 +41,6 @@ pub fn begin() {
     let state = &mut *guard;
     state.handlers.clone_from(&state.kept);
 }
-
-hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void, fini: *mut c_void,
-    rtld_fini: *mut c_void, stack_end: *mut c_void) -> c_int {
-    campaign::set_main(main);
-    real!(__libc_start_main(campaign::main, count, arguments, init, fini, rtld_fini, stack_end):
-        fn(Main, c_int, *mut *mut c_char, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int)
-} }
 
 hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argument: usize, library: usize) -> c_int {
     if active() {
@@ -117,6 +109,30 @@ pub fn unflushed() -> Vec<u8> {
     }
 }
 
+/// The program returns from `main`.
+pub fn returned(status: i32) -> ! {
+    let panicked = global::quietly(|| panics::ended_main(status));
+    leave(panicked.map_or(Verdict::Exit(status), Verdict::Panic))
+}
+
+/// The program calls `exit`.
+fn exit_with(status: i32) -> ! {
+    leave(Verdict::Exit(status))
+}
+
+fn leave(verdict: Verdict) -> ! {
+    let (pc, sp) = (global::caller(), global::caller_sp());
+    // What the thread has stored last, others may see while the handlers run.
+    if global::active() {
+        at_work(control::tell);
+    }
+    run_exit_handlers();
+    global::set_inside(true);
+    // Handlers have called hooks; it is the call of `exit` that ended the program.
+    global::set_caller(pc, sp);
+    ending::end_process(verdict)
+}
+
 hook! { fn exit(status: c_int) {
     if !active() {
         if STATE.lock().child {
@@ -124,7 +140,7 @@ hook! { fn exit(status: c_int) {
         }
         return real!(exit(status): fn(c_int));
     }
-    ending::exit(status)
+    exit_with(status)
 } }
 
 hook! { fn quick_exit(status: c_int) {

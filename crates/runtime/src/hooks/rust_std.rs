@@ -24,9 +24,8 @@
 //! and says so. A library that is instrumented (`-Zbuild-std`) needs none of this.
 
 use crate::detect::instrumented;
-use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
-use crate::explore;
+use crate::drive::{control, explored, one_of_several};
 use crate::hooks::{at_work, atomics, futex, hook, threads};
 use crate::platform::global::{self, Global};
 use crate::platform::patches;
@@ -137,8 +136,8 @@ fn follows() -> bool {
 
 /// The running thread would wait, in an exploration, for something that the library does by itself.
 pub fn waits_unseen(pc: usize) {
-    if explore::is_on() && !instrumented::is_instrumented(pc) {
-        explore::unsupported("a thread waits for a lock of the standard library's own, which is not followed");
+    if explored::is_on() && !instrumented::is_instrumented(pc) {
+        explored::unsupported("a thread waits for a lock of the standard library's own, which is not followed");
         ending::finish(Verdict::Redundant);
     }
 }
@@ -151,13 +150,13 @@ fn word(address: usize) -> Location {
 
 /// One of the steps of a function here, in which it has these local values: see [`futex::step`].
 fn load(number: usize, at: Location, order: LoadOrder, guard: Guard) -> u32 {
-    futex::step(number, || atomics::perform(Access::Load { at, order, guard }, at, |_| None)).value.0 as u32
+    one_of_several(number, || atomics::perform(Access::Load { at, order, guard }, at, |_| None)).value.0 as u32
 }
 
 fn update(number: usize, at: Location, update: Update, order: RmwOrder, guard: Guard) -> Value {
     let new = |old: Value| update.apply(old, at.size);
     let access = Access::Rmw { at, order, update, guard };
-    futex::step(number, || atomics::perform(access, at, |reply| new(reply.value))).value
+    one_of_several(number, || atomics::perform(access, at, |reply| new(reply.value))).value
 }
 
 fn exchange(number: usize, at: Location, value: u32, order: RmwOrder, guard: Guard) -> u32 {
@@ -176,7 +175,7 @@ fn compare_exchange(
     let (expected, desired) = (Value(from.into()), Value(to.into()));
     let access = Access::CompareExchange { at, expected, desired, success: order, failure, weak: false, guard };
     let write = |reply: fencepost_trace::Reply| reply.success.then_some(desired);
-    let reply = futex::step(number, || atomics::perform(access, at, write));
+    let reply = one_of_several(number, || atomics::perform(access, at, write));
     let old = reply.value.0 as u32;
     if reply.success { Ok(old) } else { Err(old) }
 }
@@ -198,7 +197,7 @@ const FREE: Guard = Guard::Equals(Value::ZERO);
 
 fn lock(number: usize, mutex: usize) {
     // Where code without instrumentation might sleep on it, whoever gives it back wakes.
-    let taken = if explore::is_on() { 1 } else { 2 };
+    let taken = if explored::is_on() { 1 } else { 2 };
     exchange(number, word(mutex), taken, RmwOrder::Acquire, FREE);
 }
 
@@ -217,7 +216,7 @@ fn wait(condvar: usize, mutex: usize, deadline: Option<u64>) -> bool {
     if exchange(2, word(mutex), 0, RmwOrder::Release, Guard::Any) == 2 {
         at_work(|| futex::wake(mutex, 1));
     }
-    let result = futex::step(3, || at_work(|| futex::wait(condvar, seen, deadline)));
+    let result = one_of_several(3, || at_work(|| futex::wait(condvar, seen, deadline)));
     lock(4, mutex);
     result != Err(libc::ETIMEDOUT)
 }
@@ -256,7 +255,7 @@ hook! { fn fencepost_std_condvar_wait_until(condvar: usize, mutex: usize, second
 
 fn notify(condvar: usize, most: usize) {
     update(1, word(condvar), Update::Add(Value(1)), RmwOrder::Relaxed, Guard::Any);
-    futex::step(2, || at_work(|| futex::wake(condvar, most)));
+    one_of_several(2, || at_work(|| futex::wake(condvar, most)));
 }
 
 hook! { fn fencepost_std_condvar_notify_one(condvar: usize) {
@@ -518,7 +517,7 @@ fn park(at: Location) {
 }
 
 fn park_until(at: Location, deadline: u64) {
-    if explore::is_on() {
+    if explored::is_on() {
         if exchange(1, at, 0, RmwOrder::Acquire, Guard::Any) != 1 {
             clock::put_forward(deadline);
         }
@@ -613,7 +612,7 @@ hook! { fn fencepost_std_scope_less(data: usize, panicked: bool) {
     if panicked {
         let at = Location::new((data + scope().panicked) as u64, Size::B1);
         let access = Access::Store { at, order: StoreOrder::Relaxed, value: Value(1) };
-        futex::step(1, || atomics::perform(access, at, |_| Some(Value(1))));
+        one_of_several(1, || atomics::perform(access, at, |_| Some(Value(1))));
     }
     if update(2, count(data), Update::Sub(Value(1)), RmwOrder::Release, Guard::Any) == Value(1) {
         exchange(3, token, 1, RmwOrder::Release, Guard::Any);

@@ -3,8 +3,7 @@
 use super::threads::{attempt, take_timeout};
 use super::{at_work, hook, objects, text};
 use crate::detect::shadow::Object;
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::active;
 use crate::platform::real::real;
 use crate::threads::{clock, fibers};
@@ -56,7 +55,7 @@ fn my_name() -> i32 {
 
 /// Does the running thread hold it for writing?
 fn is_writer(lock: usize) -> bool {
-    if explore::is_by_values() { fibers::me().writing.contains(&lock) } else { *writer(lock) == my_name() }
+    if explored::is_by_values() { fibers::me().writing.contains(&lock) } else { *writer(lock) == my_name() }
 }
 
 /// The running thread holds it for writing from here on.
@@ -67,7 +66,7 @@ fn begin_writing(lock: usize) {
 
 /// It is given back. Was it held for writing?
 fn end_writing(lock: usize) -> bool {
-    let was = if explore::is_by_values() { is_writer(lock) } else { *writer(lock) != 0 };
+    let was = if explored::is_by_values() { is_writer(lock) } else { *writer(lock) != 0 };
     if was {
         *writer(lock) = 0;
         fibers::me().writing.retain(|held| *held != lock);

@@ -4,8 +4,7 @@
 //! stream that another thread keeps waits for it.
 
 use super::{at_work, hook, io, text, watch};
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::{self, Entered, Global, active};
 use crate::platform::real::real;
 use crate::threads::fibers;
@@ -38,7 +37,7 @@ fn again(stream: usize) -> bool {
 }
 
 fn keep(stream: usize) {
-    explore::leaves_open("whether a stream is locked by another thread when one prints");
+    explored::leaves_open("whether a stream is locked by another thread when one prints");
     KEPT.enter().push(Kept { stream, owner: fibers::current(), depth: 1 });
 }
 

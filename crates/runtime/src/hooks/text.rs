@@ -27,7 +27,7 @@ pub fn read(address: usize, length: usize) {
 /// The program lets libc write here.
 pub fn write(address: usize, length: usize) {
     if active() && address >= LOWEST {
-        crate::explore::unseen::announced(address, length);
+        crate::drive::explored::unseen::announced(address, length);
         access::by_library(address, length, WRITE, global::caller());
     }
 }

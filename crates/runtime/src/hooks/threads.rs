@@ -2,10 +2,9 @@
 
 use super::{access, at_work, early, hook, mutex, text};
 use crate::detect::details;
-use crate::detect::shadow::WRITE;
-use crate::drive::{control, ending};
-use crate::explore;
-use crate::explore::shared::{self, Habit};
+use crate::detect::shadow::{self, WRITE};
+use crate::drive::explored::shared::{self, Habit};
+use crate::drive::{control, ending, explored};
 use crate::platform::context;
 use crate::platform::global::{self, Entered, Lock, active, mode};
 use crate::platform::real::real;
@@ -79,8 +78,8 @@ pub fn spawn(start: Start, argument: *mut c_void) -> Entered<'static, Fiber> {
 fn create_at_a_place(thread: ThreadId, start: Start, argument: *mut c_void) -> Option<Entered<'static, Fiber>> {
     let (place, left) = fibers::all().place_for(thread, live)?;
     if let Some((from, to)) = left {
-        if explore::is_on() {
-            explore::unsupported("there are more threads in one execution than an exploration has stacks for");
+        if explored::is_on() {
+            explored::unsupported("there are more threads in one execution than an exploration has stacks for");
         }
         control::reuse(from, to - from);
     }
@@ -112,8 +111,20 @@ pub fn end(result: usize) -> ! {
     run_destructors();
     global::set_inside(true);
     fibers::me().result = result;
-    control::exit_thread();
+    exit_thread();
     ending::internal("a thread that has ended is running again")
+}
+
+/// The running thread has ended. Somebody else goes on; it never returns.
+fn exit_thread() {
+    let pc = fibers::me().pc;
+    // Nothing of its stack is needed any more but what its end itself uses.
+    global::set_caller(pc, context::stack_pointer());
+    ends();
+    control::tell();
+    shadow::leave_seat();
+    fibers::all().retire();
+    control::step(Op::Exit);
 }
 
 /// Is nobody to join the thread?
@@ -145,7 +156,7 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
     if fibers::get(target).detached || fibers::get(target).joined {
         return EINVAL;
     }
-    if let Some(deadline) = deadline.filter(|_| explore::is_on())
+    if let Some(deadline) = deadline.filter(|_| explored::is_on())
         && !is_ending(target)
     {
         clock::put_forward(deadline);
@@ -153,7 +164,7 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
     }
     let late = super::cancel::waiting(|| {
         // Under exploration it is known by now that the thread ends.
-        fibers::me().deadline = deadline.filter(|_| !explore::is_on());
+        fibers::me().deadline = deadline.filter(|_| !explored::is_on());
         control::perform(Op::Join(target));
         take_timeout()
     });
@@ -191,9 +202,9 @@ fn is_ending(thread: ThreadId) -> bool {
 }
 
 /// The running thread is about to end.
-pub fn ends() {
+fn ends() {
     mutex::owner_ends();
-    if explore::is_on() && shared::has(Habit::TriesToJoin) {
+    if explored::is_on() && shared::has(Habit::TriesToJoin) {
         let (at, order) = (ending_of(fibers::current()), StoreOrder::Release);
         control::perform(Op::Access(Access::Store { at, order, value: Value(1) }));
     }
@@ -202,7 +213,7 @@ pub fn ends() {
 /// Under exploration, a wait until `deadline` is an attempt: it succeeds, or its time is over. `None` if this is no
 /// such wait, and is to be made as always.
 pub fn attempt(deadline: Option<u64>, op: Op) -> Option<bool> {
-    let deadline = deadline.filter(|_| explore::is_on())?;
+    let deadline = deadline.filter(|_| explored::is_on())?;
     let success = control::perform(op).success;
     if !success {
         clock::put_forward(deadline);

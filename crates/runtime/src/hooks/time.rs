@@ -22,7 +22,7 @@ pub fn read(name: c_int) -> u64 {
 /// The running thread sleeps until that time.
 pub fn sleep_until(deadline: u64) {
     // To an exploration sleeping is giving way: any order is one that sleeping may lead to.
-    if deadline <= clock::now() || crate::explore::is_on() {
+    if deadline <= clock::now() || crate::drive::explored::is_on() {
         super::cancel::point();
         clock::put_forward(deadline);
         control::perform(Op::Yield);

@@ -3,7 +3,7 @@
 //! Each is looked up once: all of them before the first execution, so that no execution does it and no forked child
 //! does it again.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A function that is hidden, and where the next definition of it is.
@@ -92,4 +92,10 @@ pub fn prepare() {
     for entry in entries.iter().filter(|entry| entry.address.load(Ordering::Relaxed) == 0) {
         entry.look_up();
     }
+}
+
+/// libc's own `sigaction`.
+pub fn sigaction(signal: c_int, action: &libc::sigaction) {
+    real!(sigaction(signal, action, std::ptr::null_mut()):
+        fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
 }

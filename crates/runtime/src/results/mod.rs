@@ -7,11 +7,12 @@ use crate::platform::{failure, modules, sys};
 use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
 use fencepost_trace::Method;
 pub use output::{
-    FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, drop_output, read_output, separate_output,
+    FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, complained, drop_output, read_output,
+    separate_output,
 };
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 struct Results {
     execution: u64,
@@ -25,7 +26,7 @@ static RESULTS: Global<Option<Results>> = Global::new(None);
 static MAILBOX: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps the mailbox and reads the request.
-pub fn open(path: &[u8]) -> Result<Request, String> {
+pub fn open(path: &[u8]) -> Result<&'static Request, String> {
     let file =
         sys::open(path, libc::O_RDWR | libc::O_CLOEXEC).map_err(|e| format!("cannot open the mailbox: error {e}"))?;
     let mailbox = sys::map_shared(file, FILE_SIZE).ok_or("cannot map the mailbox")?;
@@ -43,7 +44,27 @@ pub fn open(path: &[u8]) -> Result<Request, String> {
     // SAFETY: the host has written so many bytes there before it started this process.
     let text =
         unsafe { std::slice::from_raw_parts((mailbox + REQUEST_OFFSET) as *const u8, header.request_length as usize) };
-    serde_json::from_slice(text).map_err(|e| format!("cannot read the request: {e}"))
+    let request = serde_json::from_slice(text).map_err(|e| format!("cannot read the request: {e}"))?;
+    let request: &'static Request = Box::leak(Box::new(request));
+    *REQUEST.enter() = Some(request);
+    BEGUN.store(true, Ordering::Relaxed);
+    Ok(request)
+}
+
+/// Read once, and there as long as the process is.
+static REQUEST: Global<Option<&'static Request>> = Global::new(None);
+
+/// What the host asks for.
+pub fn request() -> Option<&'static Request> {
+    *REQUEST.enter()
+}
+
+/// Has the request been read? Threads of the kernel that come earlier ask.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Has `main` been reached, in a program that the host has started?
+pub fn has_begun() -> bool {
+    BEGUN.load(Ordering::Relaxed)
 }
 
 /// This process has nothing to report any more.

@@ -69,3 +69,8 @@ pub fn drop_output() {
         }
     }
 }
+
+/// What the execution has printed to stderr.
+pub fn complained() -> String {
+    String::from_utf8_lossy(&read_output(1)).into_owned()
+}

@@ -2,7 +2,7 @@
 
 use super::reason::{place, reason};
 use super::symbolizer::Symbolizer;
-use fencepost_mailbox::{Memory, Place, Report, Stack};
+use fencepost_mailbox::{AddressKind, Memory, Report, Stack};
 use fencepost_native::host::Found;
 use fencepost_trace::{
     Action, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, Label, MemoryKind, Severity, ThreadId,
@@ -36,7 +36,7 @@ pub fn labels(report: &Report, symbolizer: &Symbolizer) -> Vec<FindingLabel> {
 pub fn add_details(finding: &mut Finding, report: &Report, trace: &Trace, halves: bool, symbolizer: &Symbolizer) {
     finding.labels = labels(report, symbolizer);
     finding.stacks = stacks(report, symbolizer);
-    if let Some(Memory { address, place: Place::Stack { activation: Some(function), .. } }) =
+    if let Some(Memory { address, place: AddressKind::Stack { activation: Some(function), .. } }) =
         report.details.as_ref().and_then(|details| details.memory.as_ref())
     {
         symbolizer.learn(*address, function);
@@ -72,7 +72,7 @@ fn stacks(report: &Report, symbolizer: &Symbolizer) -> Vec<FindingStack> {
 fn memory(memory: &Memory, symbolizer: &Symbolizer) -> (FindingMemory, Vec<FindingStack>) {
     let told = |text: String, kind| FindingMemory { text, kind, name: String::new(), offset: 0, size: 0, thread: None };
     match &memory.place {
-        Place::Block { offset, size, allocated, .. } => {
+        AddressKind::Block { offset, size, allocated, .. } => {
             let bytes = |n: u64| if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") };
             let block = format!("a block of {}", bytes(*size));
             let far = match *offset {
@@ -90,7 +90,7 @@ fn memory(memory: &Memory, symbolizer: &Symbolizer) -> (FindingMemory, Vec<Findi
             let told = FindingMemory { offset: *offset, size: *size, thread, ..told(text, MemoryKind::Heap) };
             (told, vec![stack])
         }
-        Place::Stack { thread, .. } => {
+        AddressKind::Stack { thread, .. } => {
             let on = format!("the stack of thread {thread}");
             let told = match symbolizer.variable(memory.address) {
                 Some(variable) => {
@@ -107,7 +107,7 @@ fn memory(memory: &Memory, symbolizer: &Symbolizer) -> (FindingMemory, Vec<Findi
             };
             (FindingMemory { thread: Some(ThreadId(*thread)), ..told }, Vec::new())
         }
-        Place::Other => match symbolizer.variable(memory.address) {
+        AddressKind::Other => match symbolizer.variable(memory.address) {
             Some(global) => {
                 let name = global.to_string();
                 let (offset, size) = (global.offset as i64, global.size);

@@ -5,11 +5,11 @@ mod queries;
 mod time;
 
 use crate::detect::listener::{self, Listener};
-use crate::detect::{details, exact, instrumented, shadow};
+use crate::detect::shadow::{Kind, What};
+use crate::detect::{details, exact, shadow};
 use crate::drive::atomically::{self, Atomic};
-use crate::drive::{ending, findings, progress, stall, view};
-use crate::explore::{self, opaque, shared};
-use crate::hooks::{self, rust_std};
+use crate::drive::explored::{self, opaque, shared};
+use crate::drive::{ending, findings, patience, progress, stall, view, volatile};
 use crate::platform::global::{self, Entered, Global, mode};
 use crate::platform::modules;
 use crate::results;
@@ -158,17 +158,13 @@ pub fn initialise(request: &Request) {
     }
     each!(&mut engine, e => e.set_recording(request.keep_traces));
     let is_opaque = modules::has_rust();
-    if is_opaque {
-        instrumented::prepare(hooks::access::__tsan_func_entry as *const () as usize);
-        rust_std::prepare();
-    }
     waiter_pool::prepare();
     listener::set(Listener {
         race: findings::race,
         wild_access: findings::wild_access,
         catch_up,
-        takes: explore::takes,
-        lost: explore::lost,
+        takes: explored::takes,
+        lost: explored::lost,
     });
     *CONTROL.enter() = Some(Control {
         model: request.model,
@@ -254,7 +250,7 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
     each!(&mut control.engine, e => e.begin(1, Limits { max_steps }));
     drop(control);
     stall::reset();
-    hooks::access::calm();
+    patience::renew();
     progress::reset();
     view::reset();
     tick();
@@ -281,7 +277,7 @@ pub fn begin_exploring() {
     control.intruded.clear();
     control.recent.clear();
     drop(control);
-    hooks::access::calm();
+    patience::renew();
     progress::reset();
     view::reset();
     shared::reset();
@@ -291,7 +287,7 @@ pub fn begin_exploring() {
 #[inline]
 fn tick() {
     if global::explores() {
-        return shadow::tick(Some(&*explore::clock(fibers::current())));
+        return shadow::tick(Some(&*explored::clock(fibers::current())));
     }
     match &control().engine {
         Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
@@ -311,7 +307,7 @@ pub fn tell() {
         view::settle();
     } else if global::explores() {
         // At the end of a thread no hook has been entered that would have done it.
-        hooks::volatile::settle();
+        volatile::settle();
         shared::settle();
     } else {
         tell_writes();
@@ -322,7 +318,7 @@ pub fn tell() {
 
 /// The same, without a look at what was written before.
 pub fn step(op: Op) -> Reply {
-    hooks::access::calm();
+    patience::renew();
     details::asked(&op);
     if global::explores() {
         let reply = ask(op);
@@ -357,16 +353,16 @@ pub fn step(op: Op) -> Reply {
 /// Hands an operation of the running thread to the exploration, with the fences that were asked for around it.
 fn ask(op: Op) -> Reply {
     if control().fences.is_empty() {
-        return explore::ask(op);
+        return explored::ask(op);
     }
     let label = modules::label(global::caller());
     let access = matches!(op, Op::Access(_));
     if access {
-        fences_at(label, true).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+        fences_at(label, true).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
     }
-    let reply = explore::ask(op);
+    let reply = explored::ask(op);
     if access {
-        fences_at(label, false).into_iter().for_each(|order| _ = explore::ask(Op::Access(Access::Fence { order })));
+        fences_at(label, false).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
     }
     reply
 }
@@ -495,18 +491,6 @@ pub fn started() {
     tick();
 }
 
-/// The running thread has ended. Somebody else goes on; it never returns.
-pub fn exit_thread() {
-    let pc = fibers::me().pc;
-    // Nothing of its stack is needed any more but what its end itself uses.
-    global::set_caller(pc, crate::platform::context::stack_pointer());
-    hooks::threads::ends();
-    tell();
-    shadow::leave_seat();
-    fibers::all().retire();
-    step(Op::Exit);
-}
-
 fn verdict(outcome: Outcome) -> Verdict {
     match outcome {
         Outcome::Finished => Verdict::Exit(0),
@@ -547,6 +531,21 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     }
     control().atomics.insert(at.address, (at.size, memory(at)));
     reply
+}
+
+/// c11: the same, under the eyes of the race detectors. Says whether it wrote.
+pub fn watched(access: Access, at: Location, write: impl FnOnce(Reply) -> Option<Value>) -> (Reply, bool) {
+    let mut wrote = false;
+    let reply = atomic(access, at, |reply| {
+        let value = write(reply);
+        wrote = value.is_some();
+        value
+    });
+    let (address, size) = (at.address as usize, at.size.bytes() as usize);
+    let kind = Kind { write: wrote, atomic: true, what: What::Access };
+    exact::access(address, size, kind, global::caller());
+    shadow::range(address, size, kind, global::caller());
+    (reply, wrote)
 }
 
 /// What looks at events: their number, whose they are, what they did, and where another event of a given number was.

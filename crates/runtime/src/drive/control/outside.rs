@@ -2,8 +2,7 @@
 
 use super::queries::{initial_value, memory};
 use super::{Engine, control, each, step, tick};
-use crate::drive::view;
-use crate::hooks;
+use crate::drive::{view, volatile};
 use crate::platform::{global, modules};
 use crate::threads::fibers;
 use fencepost_trace::{Access, LoadOrder, Location, Op, Size, StoreOrder, Value, VectorClock};
@@ -242,7 +241,7 @@ fn overwrite_c11(at: Location, value: Value, pc: usize) -> bool {
 /// Tells the engine of plain writes to atomic locations. They are in memory already, so that nobody may go first:
 /// this is no choice.
 pub(super) fn tell_writes() {
-    hooks::volatile::settle();
+    volatile::settle();
     if control().written.is_empty() {
         return;
     }

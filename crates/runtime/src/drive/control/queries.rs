@@ -1,7 +1,7 @@
 //! What the engine knows of the execution, and what memory holds.
 
 use super::{Engine, See, control, each};
-use crate::hooks;
+use crate::drive::once;
 use crate::platform::global;
 use fencepost_trace::{EventId, Hidden, Location, Sampling, Size, ThreadId, Trace, Value};
 
@@ -11,7 +11,7 @@ pub fn initial_value(at: Location) -> Value {
         None => memory(at),
         // These keep their state in the program's memory, where it may have been set before the execution began.
         Some((Hidden::Semaphore, key)) => memory(Location::new(key, Size::B4)),
-        Some((Hidden::Once, key)) => hooks::once::initial(key),
+        Some((Hidden::Once, key)) => once::initial(key),
         Some(_) => Value::ZERO,
     }
 }

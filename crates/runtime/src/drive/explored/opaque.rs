@@ -9,11 +9,10 @@
 //! order in which they run is their order in the graph, and what such code found in memory is what its event reads.
 //! If it is something else, because there are stores too, the exploration cannot follow, and says so.
 
-use crate::drive::control;
 use crate::drive::ending::{self, Verdict};
-use crate::explore;
-use crate::hooks::futex;
+use crate::drive::{control, one_of_several};
 use crate::platform::global::Global;
+use crate::results;
 use crate::threads::fibers;
 use fencepost_trace::{Access, Guard, Location, Op, RmwOrder, Size, Update, Value};
 use std::collections::BTreeMap;
@@ -69,9 +68,9 @@ pub fn settle() {
     for (i, (at, old, new)) in list.into_iter().enumerate() {
         let update = Update::Add(at.size.truncate(new.0.wrapping_sub(old.0)));
         let access = Access::Rmw { at, order: RmwOrder::AcqRel, update, guard: Guard::Any };
-        let found = futex::step(i + 1000, || control::step(Op::Access(access))).value;
+        let found = one_of_several(i + 1000, || control::step(Op::Access(access))).value;
         if found != old {
-            explore::unsupported("code without instrumentation changes memory in a way that is not followed");
+            results::unsupported("code without instrumentation changes memory in a way that is not followed");
             ending::finish(Verdict::Redundant);
         }
     }

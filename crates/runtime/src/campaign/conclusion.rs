@@ -1,19 +1,20 @@
 //! How an execution has ended, and what that says.
 
-use super::findings::{self, Found, found_between};
+use crate::campaign::hunt;
 use crate::detect::details;
 use crate::drive::ending::Verdict;
-use crate::drive::{atomically, campaign, control, debugger, hunt, spec};
+use crate::drive::findings::{self, Found, found_between};
+use crate::drive::{atomically, control, explored, spec};
+use crate::hooks;
 use crate::platform::global;
 use crate::platform::modules::{self, stack};
-use crate::results::{drop_output, hash, header, log, note, read_output};
+use crate::results::{self, complained, drop_output, hash, header, log, note, read_output};
 use crate::threads::fibers;
-use crate::{explore, hooks, results};
 use fencepost_mailbox::{AccessSite, End, Frame, Header, Message, Record, Report, Request, Stack, death};
 use fencepost_predict::private::without_private;
 use fencepost_runtime_core::ending::{Renumbering, keep_end};
 use fencepost_safety::Leaving;
-use fencepost_trace::{Action, FindingKind, Outcome, ThreadId, Trace};
+use fencepost_trace::{Action, FindingKind, GraphStep, Outcome, ThreadId, Trace};
 use std::sync::atomic::Ordering;
 
 /// What the execution has printed to stdout.
@@ -23,27 +24,19 @@ fn printed() -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// And to stderr.
-fn complained() -> String {
-    String::from_utf8_lossy(&read_output(1)).into_owned()
-}
-
-/// The running thread is about to end the execution.
-pub fn ending(verdict: &Verdict) {
-    if debugger::is_there()
-        && let Some(fingerprint) = campaign::request().and_then(|request| fingerprint(verdict, request))
-    {
-        debugger::announce(fingerprint);
-    }
-}
-
-/// The name of the finding that an end is, if it is one.
-pub fn fingerprint(verdict: &Verdict, request: &Request) -> Option<u64> {
-    finding_of(verdict, request).map(|found| found.fingerprint)
+/// What an exploration knows of an execution; nothing, if it was none of one.
+#[derive(Default)]
+pub struct Explored {
+    /// The steps of its graph, if somebody may want them.
+    pub steps: Vec<GraphStep>,
+    /// The trace of a graph that was run again.
+    pub trace: Option<Trace>,
+    /// Threads have ended the process in it of which nothing was told yet.
+    pub other_ends: bool,
 }
 
 /// The execution has ended. Was anything found?
-pub fn end(verdict: &Verdict, request: &Request) -> bool {
+pub fn end(verdict: &Verdict, request: &Request, explored: Explored) -> bool {
     let Some(header) = header() else { return false };
     header.steps.fetch_add(control::steps(), Ordering::Relaxed);
     header.coverage.end(control::steps());
@@ -52,7 +45,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
     if let Verdict::Exit(status) = verdict {
         header.statuses[(*status & 0xff) as usize].fetch_add(1, Ordering::Relaxed);
     }
-    if let Some(found) = finding_of(verdict, request) {
+    if let Some(found) = verdict.finding(request) {
         findings::add(found);
     }
     if !request.watch.is_empty() && !global::explores() {
@@ -78,7 +71,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         hunt::end(execution, harm, failures, printed);
     }
     // Findings speak of events by their numbers in the trace.
-    let mut trace = request.keep_traces.then(|| explore::take_trace().unwrap_or_else(control::trace));
+    let mut trace = request.keep_traces.then(|| explored.trace.unwrap_or_else(control::trace));
     let length = trace.as_ref().map_or(0, |trace| trace.events.len() as u64);
     if request.shared_only && length > LONG_TRACE {
         trace = trace.map(|trace| without_private(&trace));
@@ -104,8 +97,8 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
                 after: f.after,
                 choices: if global::explores() || control::drawn().is_some() { Vec::new() } else { control::choices() },
                 drawn: if global::explores() { None } else { control::drawn() },
-                steps: explore::steps(),
-                shared: explore::shared_memory(),
+                steps: explored.steps.clone(),
+                shared: explored::shared_memory(),
                 stdout,
                 stderr,
                 sites: f.sites,
@@ -151,7 +144,7 @@ pub fn end(verdict: &Verdict, request: &Request) -> bool {
         log(&Record::Digest { execution, digest: hash((text, verdict.end() as usize)), seed, sampling });
     }
     // Where several threads end the process in one graph, each of them is told with what was printed.
-    if !explore::has_other_ends() {
+    if !explored.other_ends {
         drop_output();
     }
     header.failing.fetch_add(any.into(), Ordering::Relaxed);
@@ -233,59 +226,6 @@ fn renumber(found: &mut Found, numbers: &Renumbering) {
     }
     for site in &mut found.sites {
         site.time = numbers.of_thread(ThreadId(site.thread), site.time.saturating_sub(1)) + 1;
-    }
-}
-
-fn finding_of(verdict: &Verdict, request: &Request) -> Option<Found> {
-    let me = fibers::current();
-    let here = |access: &str| vec![stack(me.0, access, &fibers::stack_of(me))];
-    let (kind, message, stacks) = match verdict {
-        Verdict::Exit(0) | Verdict::Redundant | Verdict::StepLimit | Verdict::Timeout => return None,
-        Verdict::Exit(status) if request.status_is_finding => {
-            (FindingKind::ExitStatus, format!("exit status {status}"), Vec::new())
-        }
-        Verdict::Exit(_) => return None,
-        Verdict::Assertion(message) => (FindingKind::Assertion, message.clone(), here("")),
-        Verdict::Panic(calls) => {
-            (FindingKind::Panic, hooks::panics::message(&complained()), vec![stack(me.0, "", calls)])
-        }
-        Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
-        Verdict::Crash { signal, address, .. } => {
-            (FindingKind::Crash, format!("{} at address {address:#x}", signal_name(*signal)), here(""))
-        }
-        Verdict::Deadlock(blocked) => {
-            let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
-            (FindingKind::Deadlock, "every thread waits".to_owned(), blocked.iter().map(wait).collect())
-        }
-        Verdict::Livelock(spinning) => {
-            let spin = |t: &ThreadId| stack(t.0, "spin", &fibers::stack_of(*t));
-            let message = match spinning.len() {
-                1 => "a thread goes around a loop forever: nobody is left to end it",
-                _ => "threads go around loops forever: nobody is left to end them",
-            };
-            (FindingKind::Livelock, message.to_owned(), spinning.iter().map(spin).collect())
-        }
-    };
-    let innermost: Vec<_> = stacks.iter().map(|s| s.frames.first().cloned()).collect();
-    let fingerprint = match verdict {
-        Verdict::Exit(status) => hash((kind, status)),
-        // Innermost is what all panics have in common.
-        Verdict::Panic(_) => hash((kind, &stacks[0].frames)),
-        _ => hash((kind, innermost)),
-    };
-    let threads: Vec<u32> = stacks.iter().map(|s| s.thread).collect();
-    let details = details::about(0, &threads);
-    Some(Found { fingerprint, kind, message: message.into(), stacks, sites: Vec::new(), details, after: None })
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGSEGV => "segmentation fault",
-        libc::SIGBUS => "bus error",
-        libc::SIGILL => "illegal instruction",
-        libc::SIGFPE => "arithmetic error",
-        libc::SIGTRAP => "trap",
-        _ => "signal",
     }
 }
 

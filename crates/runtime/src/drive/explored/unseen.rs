@@ -10,8 +10,7 @@
 //! is not noticed, nor what lies in the heap, on stacks or in libraries. Of Rust's standard library, which has no
 //! instrumentation and synchronises by itself, nothing is said here.
 
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules;
 use crate::threads::fibers;
@@ -202,7 +201,7 @@ fn look_at_found(thread: ThreadId) {
 }
 
 fn wrote(thread: ThreadId, at: usize) {
-    let clock = explore::clock(thread);
+    let clock = explored::clock(thread);
     let mut state = state();
     let writes = &mut state.writes;
     let unordered =
@@ -210,7 +209,7 @@ fn wrote(thread: ThreadId, at: usize) {
     if writes.iter().any(unordered) {
         let pc = fibers::get(thread).pc;
         let why = "code without instrumentation writes a variable, in an order that is not explored";
-        explore::unsupported_at(Message::about(why, at), pc);
+        explored::unsupported_at(Message::about(why, at), pc);
     }
     writes.retain(|(place, by, _)| (*place, *by) != (at, thread));
     writes.push((at, thread, clock.get(thread)));

@@ -2,13 +2,14 @@
 
 use super::visitor::Report;
 use super::workers::exploring;
-use super::{CLOCKS, STATE, clock, request, shared, state, unseen};
+use super::{STATE, request, shared, state, unseen};
+use crate::campaign::execution;
 use crate::drive::ending::{self, RUNS, Verdict};
-use crate::drive::{campaign, control, digest};
+use crate::drive::{control, digest, explored};
 use crate::platform::{global, modules};
 use crate::results;
 use crate::threads::fibers;
-use fencepost_trace::{Failure, Hidden, Label, Location, Op, Reply, ThreadId, Value, VectorClock};
+use fencepost_trace::{Failure, Hidden, Label, Location, Op, Reply, ThreadId, Value};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// How a thread, or any, has ended the process. What is said of that is said of this thread.
@@ -22,7 +23,7 @@ pub(super) fn take_verdict(by: Option<ThreadId>) -> Option<Verdict> {
 }
 
 /// Are there threads that have ended the process in the execution at hand, and of which nothing was told yet?
-pub fn has_other_ends() -> bool {
+pub(super) fn has_other_ends() -> bool {
     STATE.enter().as_ref().is_some_and(|state| !state.verdicts.is_empty())
 }
 
@@ -42,10 +43,10 @@ impl fencepost_engine::Threads for Program {
         }
         state.open = true;
         drop(state);
-        CLOCKS.enter().iter_mut().for_each(VectorClock::clear);
+        explored::restart();
         let run = RUNS.load(Relaxed);
         results::begin(run);
-        campaign::restart_exploring(run == 0);
+        execution::restart_exploring(run == 0);
         unseen::begin(run);
         RUNS.store(run + 1, Relaxed);
         1
@@ -104,7 +105,7 @@ impl fencepost_engine::Threads for Program {
     }
 
     fn set_clock(&mut self, thread: ThreadId, slots: &[u32]) {
-        clock(thread).copy_from_slots(slots);
+        explored::clock(thread).copy_from_slots(slots);
     }
 
     fn is_abandoned(&self) -> bool {

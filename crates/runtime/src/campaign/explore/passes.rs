@@ -1,12 +1,14 @@
 //! One pass after the other, until no more memory turns out to be shared.
 
-use super::program::{Program, take_verdict};
+use super::program::{Program, has_other_ends, take_verdict};
 use super::safety::{self, Safety};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
-use super::{CLOCKS, STATE, State, request, shared, state, unsupported};
+use super::{STATE, State, request, shared, state, unsupported};
+use crate::campaign::conclusion::{self, Explored};
+use crate::campaign::hunt;
 use crate::drive::ending::{self, RUNS, Verdict};
-use crate::drive::{conclusion, debugger, hunt, restart};
+use crate::drive::{debugger, explored, restart};
 use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
@@ -26,16 +28,13 @@ pub(super) const MOST_CUT_OFF: u32 = 8;
 
 /// Explores the program.
 pub fn run(request: &'static Request) {
-    CLOCKS.enter().clear();
+    explored::begin();
     ending::begin_exploring();
     *STATE.enter() = Some(State {
         request,
         verdicts: Vec::new(),
         safety: request.watch.first().map(|model| Safety::new(*model)),
-        steps: Vec::new(),
-        trace: None,
         cut_off: 0,
-        freeing: false,
         open: false,
         children: Vec::new(),
         is_child: false,
@@ -212,16 +211,15 @@ fn replay(request: &Request, steps: &[GraphStep]) {
                 (None, Outcome::Livelock { spinning }) => Verdict::Livelock(spinning.clone()),
                 (None, _) => Verdict::Exit(0),
             };
-            state().steps = steps.to_vec();
-            state().trace = Some(trace);
             if let Verdict::Deadlock(threads) | Verdict::Livelock(threads) = &verdict
                 && let Some(last) = threads.last()
                 && debugger::is_there()
-                && let Some(fingerprint) = conclusion::fingerprint(&verdict, request)
+                && let Some(fingerprint) = verdict.fingerprint(request)
             {
                 debugger::announce_in(*last, fingerprint);
             }
-            conclusion::end(&verdict, request);
+            let steps = steps.to_vec();
+            conclusion::end(&verdict, request, Explored { steps, trace: Some(trace), other_ends: has_other_ends() });
         }
         Err(error) => results::note(error.to_string()),
     }

@@ -1,11 +1,12 @@
 //! Borderline executions: each execution of an exploration under sc is judged, and a way out of sc that was found is
 //! followed to the end of an execution of the weaker model, which is what is recorded.
 
-use super::program::{Program, take_verdict};
+use super::program::{Program, has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, state};
+use crate::campaign::conclusion::{self, Explored};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{conclusion, findings};
+use crate::drive::findings;
 use crate::platform::modules;
 use crate::results;
 use fencepost_explore::graph::{
@@ -99,13 +100,11 @@ impl Follow {
         let what = if graph.node(*event).flags.has(Flags::READ) { "a read" } else { "a store" };
         let address = graph.location(graph.node(*event).place).address as usize;
         let text = format!("under {} {what} can come before a store that sc has before it", self.model);
-        let mut state = state();
-        state.steps = steps;
-        state.open = false;
-        drop(state);
+        state().open = false;
         findings::found_between(FindingKind::ScViolation, Message::about(text, address), stacks);
         results::number(exploring().numbers.load(Relaxed).saturating_sub(1));
-        locked(|| conclusion::end(verdict, request()));
+        let explored = Explored { steps, trace: None, other_ends: has_other_ends() };
+        locked(|| conclusion::end(verdict, request(), explored));
         if request().stop_at_first {
             exploring().cut.store(1, Relaxed);
             exploring().stop.store(1, Relaxed);

@@ -4,80 +4,39 @@
 //! everything, moves to a stack of its own, and from there runs the program's `main` again and again, each time at
 //! the same place of the process's stack.
 
-use crate::detect::{details, exact, shadow};
-use crate::drive::ending::{self, Verdict};
-use crate::drive::{atomically, conclusion, control, debugger, enumerate, findings, hunt, restart, spec};
-use crate::explore;
-use crate::hooks;
+mod conclusion;
+mod enumerate;
+mod execution;
+pub mod explore;
+mod hunt;
+
+use crate::detect::{details, instrumented, shadow};
+use crate::drive::{atomically, control, debugger, ending, restart, spec, volatile};
+use crate::hooks::{self, hook, rust_std};
 use crate::memory::snapshot;
-use crate::platform::global::{self, Global, mode};
-use crate::platform::{context, modules, real, sys};
+use crate::platform::global;
+use crate::platform::real::{self, real};
+use crate::platform::{context, modules, sys};
 use crate::results;
-use crate::threads::{clock, fibers};
+use crate::threads::fibers;
+use execution::{Beginning, Main, beginning, set_beginning};
 use fencepost_mailbox::{Request, Restart, VARIABLE, state};
 use fencepost_trace::{CampaignSpec, StrategySpec};
-use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-
-/// The program's `main`.
-pub type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
-
-#[derive(Clone, Copy)]
-struct Campaign {
-    main: Main,
-    arguments: (c_int, *mut *mut c_char, *mut *mut c_char),
-    /// Read once, and there as long as the process is.
-    request: Option<&'static Request>,
-    /// Where the main thread's frames begin.
-    top: usize,
-    /// The main thread's storage.
-    base: usize,
-}
-
-static CAMPAIGN: Global<Option<Campaign>> = Global::new(None);
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
 
 /// How many threads are made ahead of time.
 const DONORS: usize = 8;
 const STACK: usize = 1 << 20;
 
-/// The child that runs an execution; 0 if there is none.
-static CHILD: AtomicI32 = AtomicI32::new(0);
-
-/// The host's signal that an execution takes too long came while none runs in this process: it is for the child.
-pub fn pass_on(signal: i32) {
-    match CHILD.load(Ordering::Relaxed) {
-        0 => {}
-        child => sys::kill(child, signal),
-    }
-}
-
-fn campaign() -> Campaign {
-    CAMPAIGN.enter().expect("internal error: no campaign")
-}
-
-/// What the host asks for.
-pub fn request() -> Option<&'static Request> {
-    CAMPAIGN.enter().as_ref()?.request
-}
-
-/// Has `main` been reached? Threads of the kernel that come earlier ask.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-
-/// Has `main` been reached?
-pub fn has_begun() -> bool {
-    BEGUN.load(Ordering::Relaxed)
-}
-
-/// The program's `main`, for when it is called instead of it.
-pub fn set_main(main: Main) {
-    *CAMPAIGN.enter() = Some(Campaign {
-        main,
-        arguments: (0, std::ptr::null_mut(), std::ptr::null_mut()),
-        request: None,
-        top: 0,
-        base: 0,
-    });
-}
+hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void, fini: *mut c_void,
+    rtld_fini: *mut c_void, stack_end: *mut c_void) -> c_int {
+    // The rest is known when it is called.
+    set_beginning(Beginning { main, arguments: (0, null_mut(), null_mut()), top: 0, base: 0 });
+    real!(__libc_start_main(super::main, count, arguments, init, fini, rtld_fini, stack_end):
+        fn(Main, c_int, *mut *mut c_char, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int)
+} }
 
 /// Takes a variable out of the environment, so that programs which this one starts do not see it.
 fn take_variable(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
@@ -125,10 +84,10 @@ fn leave_preload(environment: *mut *mut c_char) {
 }
 
 /// Runs in place of the program's `main`.
-pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
+extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char) -> c_int {
     let Some(path) = take_variable(environment, VARIABLE) else {
         // SAFETY: the call that libc would have made.
-        return unsafe { (campaign().main)(count, arguments, environment) };
+        return unsafe { (beginning().main)(count, arguments, environment) };
     };
     // Set by the host: addresses that are looked up when they are first used would be forgotten with each execution.
     take_variable(environment, "LD_BIND_NOW");
@@ -136,19 +95,15 @@ pub extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environ
     global::set_inside(true);
     std::panic::set_hook(Box::new(|info| ending::internal(&info.to_string())));
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
-    let request: &'static Request = Box::leak(Box::new(request));
-    BEGUN.store(true, Ordering::Relaxed);
     prepare(request);
-    let campaign = Campaign {
+    set_beginning(Beginning {
         arguments: (count, arguments, environment),
         base: context::thread_base(),
-        request: Some(request),
         top: context::stack_pointer() - 1024,
-        ..campaign()
-    };
-    *CAMPAIGN.enter() = Some(campaign);
+        ..beginning()
+    });
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
-    begin_main();
+    execution::begin_main();
     if request.restart != Restart::Fork {
         snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
     }
@@ -169,6 +124,10 @@ fn prepare(request: &Request) {
         ending::give_up("no memory for threads");
     }
     modules::refresh();
+    if modules::has_rust() {
+        instrumented::prepare(hooks::access::__tsan_func_entry as *const () as usize);
+        rust_std::prepare();
+    }
     control::initialise(request);
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
@@ -183,7 +142,7 @@ fn prepare(request: &Request) {
         hunt::prepare_watch(asked, request.model);
     }
     details::initialise(request);
-    hooks::volatile::initialise(request.volatile);
+    volatile::initialise(request.volatile);
     spec::prepare(request);
     results::capture_output();
     hooks::prepare();
@@ -194,27 +153,9 @@ fn prepare(request: &Request) {
     fibers::all().stock(if request.restart == Restart::Fork { 1 } else { DONORS }, hooks::threads::live);
 }
 
-/// The main thread of an execution begins. Not a part of [`run_main`]: see `hooks::threads`.
-#[inline(never)]
-fn start() -> Campaign {
-    let campaign = campaign();
-    global::set_inside(false);
-    hooks::early::begin();
-    campaign
-}
-
-/// The main thread of an execution.
-extern "C" fn run_main() -> ! {
-    let Campaign { main, arguments: (count, arguments, environment), .. } = start();
-    // SAFETY: the call that libc would have made.
-    let status =
-        unsafe { context::call(main as usize, count as usize, arguments as usize, environment as usize) } as c_int;
-    ending::returned(status)
-}
-
 /// The campaign, on its own stack.
 extern "C" fn run() -> ! {
-    let request = request().expect("internal error: no request");
+    let request = results::request().expect("internal error: no request");
     results::set_state(state::RUNNING);
     debugger::stop_at(request.debug);
     if let CampaignSpec::Explore { .. } | CampaignSpec::Repeat(StrategySpec::Graph { .. }) = request.campaign {
@@ -227,28 +168,28 @@ extern "C" fn run() -> ! {
         header.forking.store(forking.into(), Ordering::Relaxed);
     }
     if request.campaign == CampaignSpec::Atomic {
-        atomically::collect(request, |execution| {
+        atomically::collect(request, |number| {
             if forking {
-                in_child(execution, request)
+                in_child(number, request)
             } else {
-                in_place(execution, request)
+                in_place(number, request)
             };
         });
         results::set_state(state::DONE);
         sys::exit(0)
     }
     if let CampaignSpec::Enumerate { .. } = request.campaign {
-        enumerate::run(request, |execution| {
-            in_place(execution, request);
+        enumerate::run(request, |number| {
+            in_place(number, request);
         });
         results::set_state(state::DONE);
         sys::exit(0)
     }
     let sampling = matches!(request.campaign, CampaignSpec::Sample { .. });
-    for execution in request.first..request.first + request.count {
-        results::begin(execution);
-        restart::begin(execution);
-        let found = if forking { in_child(execution, request) } else { in_place(execution, request) };
+    for number in request.first..request.first + request.count {
+        results::begin(number);
+        restart::begin(number);
+        let found = if forking { in_child(number, request) } else { in_place(number, request) };
         if found && request.stop_at_first {
             break;
         }
@@ -264,90 +205,28 @@ extern "C" fn run() -> ! {
     sys::exit(0)
 }
 
-/// The strategy of an execution; `None` if the campaign is a search.
-fn strategy(execution: u64, request: &Request) -> Option<StrategySpec> {
-    if let CampaignSpec::Hunt(_) = request.campaign {
-        return Some(hunt::strategy(execution));
-    }
-    let Some(header) = results::header() else { ending::internal("no mailbox") };
-    request.campaign.strategy(execution, &header.coverage)
-}
-
-fn once(execution: u64, request: &Request) -> (Verdict, bool) {
-    // A hunt looks at the trace of every execution.
-    let hunting = request.hunt.is_some();
-    control::record(hunting || request.keep_traces || request.digests.contains(&execution));
-    control::begin(&request.campaign, strategy(execution, request), request.max_steps);
-    ending::be_on_time();
-    findings::begin();
-    clock::reset();
-    shadow::reset();
-    hooks::begin();
-    begin_main();
-    control::started();
-    let exact = details::begin();
-    exact::reset(false);
-    global::set_running(match (request.model.is_hardware(), exact) {
-        (true, _) => mode::HARDWARE,
-        (false, true) => mode::EXACT,
-        (false, false) => mode::LANGUAGE,
-    });
-    fibers::enter();
-    let verdict = ending::take();
-    global::set_running(mode::IDLE);
-    let found = conclusion::end(&verdict, request);
-    (verdict, found)
-}
-
-/// A new execution has its main thread, and no other.
-fn begin_main() {
-    let Campaign { top, base, .. } = campaign();
-    fibers::all().begin(top, base, run_main);
-}
-
-/// Puts the program back to its beginning, for an exploration.
-pub fn restart_exploring(first: bool) {
-    global::set_running(mode::IDLE);
-    if !first {
-        hooks::end();
-        snapshot::restore();
-    }
-    ending::be_on_time();
-    findings::begin();
-    control::begin_exploring();
-    clock::reset();
-    shadow::reset();
-    hooks::begin();
-    begin_main();
-    details::begin();
-    exact::reset(global::explores_language());
-    // Without this the main thread's first accesses would bear the marks of whoever ran last in the execution before.
-    control::started();
-    global::set_running(mode::EXPLORED);
-}
-
-fn in_place(execution: u64, request: &Request) -> bool {
-    let (_, found) = once(execution, request);
+fn in_place(number: u64, request: &Request) -> bool {
+    let found = execution::once(number, request);
     hooks::end();
     snapshot::restore();
     restart::ended();
     found
 }
 
-fn in_child(execution: u64, request: &Request) -> bool {
+fn in_child(number: u64, request: &Request) -> bool {
     const FOUND: i32 = 1;
     let before = results::header().map_or(0, |h| h.done.load(Ordering::Relaxed));
     match sys::fork() {
         0 => {
             sys::die_with_parent();
-            let (_, found) = once(execution, request);
+            let found = execution::once(number, request);
             hooks::files::end_in_child();
             sys::exit(if found { FOUND } else { 0 })
         }
         child if child > 0 => {
-            CHILD.store(child as i32, Ordering::Relaxed);
+            ending::set_child(child as i32);
             let status = sys::wait_for(child as i32);
-            CHILD.store(0, Ordering::Relaxed);
+            ending::set_child(0);
             if results::header().is_some_and(|h| h.state.load(Ordering::Relaxed) == state::ALONE) {
                 sys::exit(0)
             }

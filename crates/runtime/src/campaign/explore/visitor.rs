@@ -1,11 +1,13 @@
 //! What is told of each execution.
 
 use super::passes::{MOST_CUT_OFF, STEPS, stop};
-use super::program::{Program, take_verdict};
+use super::program::{Program, has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, safety, shared, state, unsupported};
+use crate::campaign::conclusion::{self, Explored};
+use crate::campaign::hunt;
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{conclusion, findings, hunt};
+use crate::drive::findings;
 use crate::results;
 use crate::threads::fibers;
 use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
@@ -32,13 +34,13 @@ impl Report {
         let notable = findings::any_found() || *verdict != Verdict::Exit(0);
         let steps = if notable { steps() } else { Vec::new() };
         let mut state = state();
-        state.steps = steps;
         state.open = false;
         let (request, cut_off) = (state.request, state.cut_off);
         drop(state);
         let number = exploring().numbers.fetch_add(1, Relaxed);
         results::number(number);
-        let end = || conclusion::end(verdict, request);
+        let explored = Explored { steps, trace: None, other_ends: has_other_ends() };
+        let end = || conclusion::end(verdict, request, explored);
         let found = if notable || request.keep_outputs { locked(end) } else { end() };
         if found && (request.stop_at_first || self.has_enough()) {
             exploring().cut.store(1, Relaxed);

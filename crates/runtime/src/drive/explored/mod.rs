@@ -1,85 +1,35 @@
-//! Every execution graph of the program, each exactly once.
+//! A thread of the program in an execution that is explored: what it asks for, and which of its accesses are events.
 //!
-//! The exploration runs on the campaign's stack and sees the program as it sees any other: it resumes a thread with a
-//! reply, and the thread comes back with its next operation. Atomics and synchronisation are its events, and plain
-//! accesses to memory that turns out to be shared without synchronisation (see [`shared`]); other plain accesses go
-//! to memory and to the race detector, whose clocks come from the graph.
-//!
-//! What makes this sound, and where it ends:
-//!
-//! - An execution is cut and run again all the time, so that each thread must do the same when it reads the same: the
-//!   heap gives addresses by thread, and plain memory is put back. A program that does otherwise is reported as not
-//!   deterministic.
-//! - The initial value of a place is what memory holds at its first event. If that differs between executions
-//!   although all accesses are events, the exploration says that it is not complete.
-//! - A thread that waits in a loop is recognised by its registers and its stack, and by having written nothing: see
-//!   [`digest`].
-//! - Time is a choice: a wait with a timeout ends either by what it waits for or by its time, wherever both are
-//!   possible. So it is an attempt that does not wait, which may come at any time. Each thread has a clock of its
-//!   own, which such an end puts forward.
-//! - Under a hardware model a block that is freed while nothing orders another thread's access before that: the order
-//!   of the two is not explored, and the exploration says that it is not complete.
-//!
-//! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are
-//! in memory that they share.
+//! The exploration itself is above ([`campaign::explore`](crate::campaign::explore)), and the two meet in threads: one
+//! that asks for an operation leaves it behind and goes back to the exploration's stack, which resumes it with a reply.
 
 pub mod opaque;
-mod passes;
-mod program;
-mod safety;
 pub mod shared;
 pub mod unseen;
-mod visitor;
-mod workers;
 
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{control, debugger, digest, progress};
-use crate::hooks;
+use crate::drive::{control, debugger, digest, patience, progress};
 use crate::platform::global::{self, Entered, Global};
 pub use crate::results::{is_by_values, leaves_open, unsupported, unsupported_at, unsupported_here};
 use crate::threads::fibers;
-use fencepost_mailbox::Request;
-use fencepost_trace::{GraphStep, Op, Reply, ThreadId, Trace, VectorClock};
-pub use passes::run;
-pub use program::has_other_ends;
+use fencepost_trace::{Op, Reply, ThreadId, VectorClock};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// An exploration under way.
-struct State {
-    request: &'static Request,
-    /// How threads have ended the process in the execution at hand: each may be the one that does.
-    verdicts: Vec<(ThreadId, Verdict)>,
-    /// If each execution is judged: by whom.
-    safety: Option<safety::Safety>,
-    /// The graph of the execution at hand, if somebody wants it.
-    steps: Vec<GraphStep>,
-    trace: Option<Trace>,
-    /// How many executions in a row were cut off.
-    cut_off: u32,
-    /// A block is being freed.
-    freeing: bool,
-    /// The last execution was abandoned, and what it printed is still there.
-    open: bool,
-    /// Processes that share the work.
-    children: Vec<i32>,
-    /// This process is one of those.
-    is_child: bool,
-    /// At how many runs the process forks at the earliest.
-    next_fork: u64,
-}
-
-static STATE: Global<Option<State>> = Global::new(None);
 /// By thread: what happens before what it does now.
 static CLOCKS: Global<Vec<VectorClock>> = Global::new(Vec::new());
+/// A block is being freed.
+static FREEING: AtomicBool = AtomicBool::new(false);
 
-#[track_caller]
-fn state() -> Entered<'static, State> {
-    STATE.enter().map(|state| state.as_mut().expect("internal error: no exploration"))
+/// An exploration begins.
+pub fn begin() {
+    CLOCKS.enter().clear();
+    FREEING.store(false, Relaxed);
 }
 
-/// What the host has asked for.
-fn request() -> &'static Request {
-    state().request
+/// An execution begins.
+pub fn restart() {
+    CLOCKS.enter().iter_mut().for_each(VectorClock::clear);
 }
 
 /// Does it explore c11, where plain accesses are no events but may race?
@@ -171,7 +121,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
         shared::compare(now);
     }
     if !shared::see(address, size, write) {
-        hooks::access::calm();
+        patience::renew();
         global::set_caller(pc, global::caller_sp());
         control::perform(Op::Yield);
     }
@@ -183,7 +133,7 @@ pub fn takes(address: usize, bytes: u8) -> bool {
     if !is_on() || is_language() {
         return false;
     }
-    if state().freeing {
+    if FREEING.load(Relaxed) {
         unsupported("a block is freed with nothing to order that after another thread's access: this is not explored");
     } else {
         shared::add(address & !7, bytes);
@@ -201,21 +151,11 @@ pub fn lost(address: usize, bytes: u8) {
 /// The running thread begins or ends to free a block.
 pub fn freeing(on: bool) {
     if is_on() {
-        state().freeing = on;
+        FREEING.store(on, Relaxed);
     }
 }
 
 /// The memory whose plain accesses are among the steps of the graph at hand.
 pub fn shared_memory() -> Vec<(u64, u8)> {
     if is_on() { shared::list() } else { Vec::new() }
-}
-
-/// The steps of the graph at hand, if somebody wanted them.
-pub fn steps() -> Vec<GraphStep> {
-    STATE.enter().as_ref().map_or_else(Vec::new, |state| state.steps.clone())
-}
-
-/// The trace of a graph that was run again.
-pub fn take_trace() -> Option<Trace> {
-    STATE.enter().as_mut()?.trace.take()
 }

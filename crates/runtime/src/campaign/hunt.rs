@@ -1,8 +1,7 @@
 //! Trials of predicted violations of sequential consistency.
 
-use crate::drive::{campaign, control, ending};
-use crate::explore;
-use crate::platform::global::{Entered, Global};
+use crate::drive::{control, ending};
+use crate::platform::global::{self, Entered, Global};
 use crate::platform::modules;
 use crate::results;
 use fencepost_explore::violations::is_alone;
@@ -65,10 +64,10 @@ pub fn end(
     failures: Vec<(FindingKind, Option<u32>)>,
     output: impl FnOnce() -> String,
 ) {
-    if explore::is_on() {
+    if global::explores() {
         return watch::ended(execution, failure, failures, output);
     }
-    let asked = campaign::request().and_then(|request| request.hunt.as_ref());
+    let asked = results::request().and_then(|request| request.hunt.as_ref());
     let outputs = asked.map_or(&[][..], |hunt| &hunt.outputs);
     let harm = failure.or_else(|| wrong(&output(), outputs));
     if HUNTING.enter().is_none() {

@@ -19,10 +19,11 @@
 //! initial value.
 
 use crate::drive::ending::{self, Verdict};
+use crate::drive::explored::{opaque, unseen};
 use crate::drive::{control, view};
-use crate::explore::{self, opaque, unseen};
-use crate::hooks;
+use crate::memory::read_only;
 use crate::platform::global::{self, Entered, Global};
+use crate::results;
 use crate::threads::fibers;
 use fencepost_runtime_core::masks::{self, eights, wide};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
@@ -157,7 +158,7 @@ pub fn is_event(address: usize, size: usize) -> bool {
 }
 
 fn is_event_slow(address: usize, size: usize) -> bool {
-    !hooks::kernel::is_read_only(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
+    !read_only::contains(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
 }
 
 fn are_events(at: usize, bytes: u8) -> bool {
@@ -207,7 +208,7 @@ fn touch(place: Location) {
         let Some(known) = known else { continue };
         let differs = (known.value ^ value) & wide(known.bytes & new) != 0;
         if differs && !add(at, new) {
-            explore::unsupported_here("memory that is shared starts with another value in another execution");
+            results::unsupported_here("memory that is shared starts with another value in another execution");
         }
     }
 }
@@ -272,15 +273,12 @@ pub fn load(at: Location) -> Value {
 }
 
 /// A plain access that is an event, and that the program makes when this returns.
-pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
-    global::set_caller(pc, global::caller_sp());
-    hooks::at_work(|| {
-        settle();
-        match Size::try_from(size as u8) {
-            Ok(size) => one(Location::new(address as u64, size), write),
-            Err(_) => many(&pieces(address, size), write),
-        }
-    });
+pub fn plain(address: usize, size: usize, write: bool) {
+    settle();
+    match Size::try_from(size as u8) {
+        Ok(size) => one(Location::new(address as u64, size), write),
+        Err(_) => many(&pieces(address, size), write),
+    }
 }
 
 fn one(at: Location, write: bool) {
@@ -335,20 +333,15 @@ fn pieces(address: usize, length: usize) -> Vec<Location> {
     shared.flat_map(|(at, bytes)| masks::pieces(at, bytes)).collect()
 }
 
-/// A range that is accessed by a function of libc, of which some is shared.
-pub fn range(address: usize, length: usize, write: bool, pc: usize) {
-    if shared().events.is_empty() {
-        return;
-    }
-    let pieces = pieces(address, length);
-    if pieces.is_empty() {
-        return;
-    }
-    global::set_caller(pc, global::caller_sp());
-    hooks::at_work(|| {
-        settle();
-        many(&pieces, write);
-    });
+/// What is shared of a range that a function of libc accesses.
+pub fn parts(address: usize, length: usize) -> Vec<Location> {
+    if shared().events.is_empty() { Vec::new() } else { pieces(address, length) }
+}
+
+/// A function of libc accesses these, which are shared.
+pub fn range(parts: &[Location], write: bool) {
+    settle();
+    many(parts, write);
 }
 
 // A thread may wait for memory of which nobody knows yet that it is shared, because the one who will write it has not

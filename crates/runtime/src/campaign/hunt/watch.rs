@@ -1,8 +1,7 @@
 //! Violations in every execution: of an exploration, or of a campaign at random.
 
 use super::{PointNames, names_of, point, wrong};
-use crate::drive::control;
-use crate::explore;
+use crate::drive::{control, explored};
 use crate::platform::global::Global;
 use crate::platform::modules;
 use crate::results;
@@ -101,7 +100,7 @@ impl Watching {
         let points = &self.points;
         let shown = self.violations.look(&trace, |event: &Event| point(points, &trace, event), fails);
         if self.violations.is_cut() {
-            explore::unsupported("executions that fail are too long to tell which violation alone makes them fail");
+            results::unsupported("executions that fail are too long to tell which violation alone makes them fail");
         }
         if !shown.together.is_empty() {
             results::log(&Record::Exposed {
@@ -111,7 +110,7 @@ impl Watching {
                 failures: ended.failures.clone(),
                 choices: Vec::new(),
                 steps: steps(),
-                shared: explore::shared_memory(),
+                shared: explored::shared_memory(),
                 with: shown.together.iter().map(|cycle| *cycle as u32).collect(),
             });
         }
@@ -123,7 +122,7 @@ impl Watching {
                 failures: if new.harmful { ended.failures.clone() } else { Vec::new() },
                 choices: Vec::new(),
                 steps: steps(),
-                shared: explore::shared_memory(),
+                shared: explored::shared_memory(),
                 with: Vec::new(),
             });
         }
@@ -132,7 +131,7 @@ impl Watching {
             if profile.digests().filter(|digest| self.met.insert(*digest)).count() > 0 {
                 self.left -= 1;
                 if self.left == 0 {
-                    explore::unsupported("threads do too many different things for all of them to be looked at");
+                    results::unsupported("threads do too many different things for all of them to be looked at");
                 }
                 log_trace(ended.execution, trace);
             }
