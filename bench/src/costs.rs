@@ -36,7 +36,8 @@ fn operations(directory: &Path, runtime: &Path) {
     let bare = compile(directory, &source, "costs-bare", &[]);
     let program = compile(directory, &source, "costs", &["-g", "-fsanitize=thread"]);
     println!(
-        "Nanoseconds per operation; best of {ROUNDS}. Two threads take turns on one core, and share the atomic variable.\n"
+        "Nanoseconds per operation; best of {ROUNDS}. Two threads take turns on one core, and share the atomic \
+         variable.\n"
     );
     println!("| operation | threads | native | ThreadSanitizer | c11 | tso | sc | c11 over ThreadSanitizer |");
     println!("|---|---|---|---|---|---|---|---|");
@@ -101,7 +102,9 @@ fn long(directory: &Path) {
     let wanted = std::env::var("FENCEPOST_LONG").ok().and_then(|n| n.parse().ok()).unwrap_or(OPERATIONS);
     let program = compile(directory, &programs().join("long.c"), "long", &["-g", "-fsanitize=thread"]);
     println!(
-        "Long executions under c11, two threads: a counter that both increase (relaxed), a flag that they pass to and fro (acquire and release),\nand stores that nobody reads (relaxed). Memory is that of the whole process at its peak.\n"
+        "Long executions under c11, two threads: a counter that both increase (relaxed), a flag that they pass to and \
+         fro (acquire and release),\nand stores that nobody reads (relaxed). Memory is that of the whole process at \
+         its peak.\n"
     );
     println!(
         "| program | pruning | operations | seconds | ns per operation, first tenth | last tenth | MB | below 500 |"

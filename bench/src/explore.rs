@@ -14,7 +14,8 @@ const MODELS: [Model; 4] = [Model::Sc, Model::Tso, Model::Pso, Model::C11];
 /// Prints the table.
 pub fn measure() {
     println!(
-        "One core. GenMC: 15 to 50 µs per execution on SB and MP, up to 90 elsewhere. The time of blocked executions is counted in.\n"
+        "One core. GenMC: 15 to 50 µs per execution on SB and MP, up to 90 elsewhere. The time of blocked executions \
+         is counted in.\n"
     );
     println!("| test | model | executions | blocked | µs/execution |");
     println!("|---|---|---|---|---|");

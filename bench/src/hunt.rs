@@ -171,11 +171,14 @@ fn average<'a>(cycles: impl Iterator<Item = &'a Json>) -> String {
 
 fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
     println!(
-        "Relaxer's table 1. Predicted: by its algorithm 1, length 4; ours: critical cycles of at most {LENGTH} accesses that the model can reorder. Phase 2: the whole hunt, \
-         solving included. Confirmed: brought about in some trial. Probability: the average share of trials that brought a confirmed cycle about.\n"
+        "Relaxer's table 1. Predicted: by its algorithm 1, length 4; ours: critical cycles of at most {LENGTH} \
+         accesses that the model can reorder. Phase 2: the whole hunt, \
+         solving included. Confirmed: brought about in some trial. Probability: the average share of trials that \
+         brought a confirmed cycle about.\n"
     );
     println!(
-        "| benchmark | LOC | phase 1 (s) | phase 2 per trial (ms) tso, pso, pslo | predicted, Relaxer | ours tso, pso, pslo | \
+        "| benchmark | LOC | phase 1 (s) | phase 2 per trial (ms) tso, pso, pslo | predicted, Relaxer | ours tso, pso, \
+         pslo | \
          confirmed tso, pso, pslo | bugs tso, pso, pslo | probability tso, pso, pslo |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
@@ -218,10 +221,12 @@ fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
 
 fn orion_sizes(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
     println!(
-        "Orion's table II. The graph is that of the execution with most edges. Exposed by its algorithm, 4 trials each, buffers of 16, 32 and 64.\n"
+        "Orion's table II. The graph is that of the execution with most edges. Exposed by its algorithm, 4 trials \
+         each, buffers of 16, 32 and 64.\n"
     );
     println!(
-        "| code | LOC | racy var | racy ins | dyn. accesses | edges | cycles, figure 4 | tso, pso | WB 16 tso, pso | WB 32 | WB 64 | Relaxer | ours |"
+        "| code | LOC | racy var | racy ins | dyn. accesses | edges | cycles, figure 4 | tso, pso | WB 16 tso, pso | \
+         WB 32 | WB 64 | Relaxer | ours |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (program, hunts) in programs.iter().zip(hunts) {
@@ -265,7 +270,8 @@ fn orion_sizes(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
 
 fn orion_probabilities(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
     println!(
-        "Orion's table IV: the chance of exposing a cycle that is feasible, tso and pso together, by how long a thread waits (steps).\n"
+        "Orion's table IV: the chance of exposing a cycle that is feasible, tso and pso together, by how long a thread \
+         waits (steps).\n"
     );
     println!("| code | length | SCV | 50 | 100 | 200 | 1000 | ours |");
     println!("|---|---|---|---|---|---|---|---|");
@@ -302,7 +308,8 @@ fn orion_probabilities(command: &Path, programs: &[Program], hunts: &[Vec<Json>]
 
 fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
     println!(
-        "Orion's table V, in seconds. Detection: all critical cycles up to the length, under pslo, from {EXECUTIONS} executions; beside it Orion's search of its \
+        "Orion's table V, in seconds. Detection: all critical cycles up to the length, under pslo, from {EXECUTIONS} \
+         executions; beside it Orion's search of its \
          graphs. Lengths that add no cycle are left out.\n"
     );
     println!("| code | profiling | graphs | length | detection | Orion's detection | exposure per trial |");

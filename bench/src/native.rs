@@ -51,7 +51,8 @@ impl Bench {
     fn small(&self) {
         println!("Executions per second of processor time; best of {ROUNDS}. c11 with race detection.\n");
         println!(
-            "| test | c11 in place | at least | | c11 by fork | at least | | tso in place | tso by fork | ThreadSanitizer | ours over it |"
+            "| test | c11 in place | at least | | c11 by fork | at least | | tso in place | tso by fork | \
+             ThreadSanitizer | ours over it |"
         );
         println!("|---|---|---|---|---|---|---|---|---|---|---|");
         for (source, wanted) in SMALL {
@@ -65,7 +66,8 @@ impl Bench {
                 tsan = tsan.max(1.0 / seconds_per_run(&program));
             }
             println!(
-                "| {source} | {in_place:.0} | {wanted:.0} | {} | {by_fork:.0} | {BY_FORK:.0} | {} | {tso:.0} | {tso_fork:.0} | {tsan:.0} | {:.0} |",
+                "| {source} | {in_place:.0} | {wanted:.0} | {} | {by_fork:.0} | {BY_FORK:.0} | {} | {tso:.0} | \
+                 {tso_fork:.0} | {tsan:.0} | {:.0} |",
                 verdict(in_place >= wanted),
                 verdict(by_fork >= BY_FORK),
                 in_place / tsan,
@@ -76,12 +78,15 @@ impl Bench {
 
     fn large(&self) {
         println!(
-            "Milliseconds of processor time per execution under c11 with race detection; best of {ROUNDS}. From ThreadSanitizer's time that of \
-             starting an empty program under it is taken off, because executions in place have no start. Slowdown: over the same source \
+            "Milliseconds of processor time per execution under c11 with race detection; best of {ROUNDS}. From \
+             ThreadSanitizer's time that of \
+             starting an empty program under it is taken off, because executions in place have no start. Slowdown: \
+             over the same source \
              without instrumentation, with its start taken off too.\n"
         );
         println!(
-            "| program | without | ThreadSanitizer | in place | one process | slowdown of ThreadSanitizer | ours | ours over ThreadSanitizer's | not slower |"
+            "| program | without | ThreadSanitizer | in place | one process | slowdown of ThreadSanitizer | ours | \
+             ours over ThreadSanitizer's | not slower |"
         );
         println!("|---|---|---|---|---|---|---|---|---|");
         let empty = self.directory.join("empty.c");

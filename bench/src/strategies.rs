@@ -38,7 +38,8 @@ pub fn measure() {
     let runtimes = runtime_directory().expect("the runtime can be unpacked");
     let columns = columns();
     println!(
-        "The share of executions in which something was found, in per cent, over {SEEDS} campaigns of {EXECUTIONS} executions.\n"
+        "The share of executions in which something was found, in per cent, over {SEEDS} campaigns of {EXECUTIONS} \
+         executions.\n"
     );
     println!("| program | {} |", columns.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>().join(" | "));
     println!("|---|{}", "---|".repeat(columns.len()));

@@ -58,7 +58,8 @@ const START: &str = "#include <assert.h>\n#include <errno.h>\n#include <pthread.
 /// Two threads, what is shared before them, and what is checked in the end.
 fn two(shared: &str, first: &str, second: &str, end: &str) -> String {
     format!(
-        "{START}{shared}\nstatic void *a(void *p) {{ {first} return p; }}\nstatic void *b(void *p) {{ {second} return p; }}\n\
+        "{START}{shared}\nstatic void *a(void *p) {{ {first} return p; }}\nstatic void *b(void *p) {{ {second} return \
+         p; }}\n\
          int main(void) {{ pthread_t s, t; pthread_create(&s, 0, a, 0); pthread_create(&t, 0, b, 0);\n\
          pthread_join(s, 0); pthread_join(t, 0); {end} return 0; }}\n"
     )
@@ -132,7 +133,8 @@ fn loops_that_wait_for_plain_memory_end() {
 fn memory_of_all_kinds_is_explored() {
     let heap = format!(
         "{START}static int *x;\nstatic void *a(void *p) {{ *x = *x + 1; return p; }}\n\
-         int main(void) {{ pthread_t s, t; x = malloc(sizeof *x); *x = 5; pthread_create(&s, 0, a, 0); pthread_create(&t, 0, a, 0);\n\
+         int main(void) {{ pthread_t s, t; x = malloc(sizeof *x); *x = 5; pthread_create(&s, 0, a, 0); \
+         pthread_create(&t, 0, a, 0);\n\
          pthread_join(s, 0); pthread_join(t, 0); assert(*x == 7); return 0; }}\n"
     );
     fails(&check(&heap, &["--model", "sc"]), "assertion");
@@ -204,7 +206,8 @@ const TIMED: &[(&str, &str, &str, &str)] = &[
     (
         "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;",
         "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
-        "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 1; late = pthread_mutex_timedlock(&m, &t) != 0; \
+        "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 1; late = pthread_mutex_timedlock(&m, &t) \
+         != 0; \
          if (!late) pthread_mutex_unlock(&m);",
         "late",
     ),
@@ -218,7 +221,8 @@ const TIMED: &[(&str, &str, &str, &str)] = &[
     (
         "pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;",
         "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);",
-        "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 1; late = pthread_rwlock_timedrdlock(&l, &t) != 0; \
+        "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += 1; late = pthread_rwlock_timedrdlock(&l, \
+         &t) != 0; \
          if (!late) pthread_rwlock_unlock(&l);",
         "late",
     ),

@@ -39,7 +39,8 @@ fn is_incomplete(run: &Output, place: &str) {
     assert!(run.stderr.contains(place), "{}", run.stderr);
 }
 
-const START: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <errno.h>\n#include <pthread.h>\n#include <sched.h>\n#include <signal.h>\n\
+const START: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <errno.h>\n#include <pthread.h>\n#include \
+     <sched.h>\n#include <signal.h>\n\
      #include <stdatomic.h>\n#include <stdlib.h>\n#include <time.h>\n#include <unistd.h>\n";
 
 /// A thread that runs `thread` while main runs `main` in between creating and joining it.
@@ -77,8 +78,10 @@ fn an_early_end_of_a_sleep_replays() {
     assert_eq!(replayed.status, 1, "{}{}", replayed.stdout, replayed.stderr);
 }
 
-const TIMED: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;\n\
-     static struct timespec in(int seconds, long nanoseconds) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec += seconds;\n\
+const TIMED: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = \
+     PTHREAD_COND_INITIALIZER; static int ready;\n\
+     static struct timespec in(int seconds, long nanoseconds) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); \
+     t.tv_sec += seconds;\n\
      t.tv_nsec += nanoseconds; if (t.tv_nsec >= 1000000000) { t.tv_sec++; t.tv_nsec -= 1000000000; } return t; }";
 
 /// A condition variable with a timeout of `wait`, whose result nobody looks at.
@@ -115,7 +118,8 @@ fn long_timeouts_are_a_safety_net() {
 /// works. A loop that waits for nothing but the clock ends all the same.
 #[test]
 fn looking_at_a_clock_is_not_waiting() {
-    let now = "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }";
+    let now = "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + \
+         t.tv_nsec / 1e9; }";
     let work = "for (int i = 0; i < 20000; i++) atomic_fetch_add(&made, 1);";
     let wait = "double start = now(); int late = 0;\n\
          while (!late && atomic_load(&made) < 20000) { late = now() - start > 10; sched_yield(); }";
@@ -196,8 +200,10 @@ fn cancelling_a_wait_is_not_a_deadlock() {
 fn attempts_to_join_have_both_answers() {
     let program = |expected: &str| {
         format!(
-            "{START}static void *f(void *p) {{ return p; }}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0);\n\
-             int error = pthread_tryjoin_np(t, 0); assert(error == 0 || error == EBUSY); if (error) pthread_join(t, 0);\n\
+            "{START}static void *f(void *p) {{ return p; }}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, f, \
+             0);\n\
+             int error = pthread_tryjoin_np(t, 0); assert(error == 0 || error == EBUSY); if (error) pthread_join(t, \
+             0);\n\
              assert(error == {expected}); return 0; }}\n"
         )
     };
@@ -249,10 +255,12 @@ fn writes_without_instrumentation_are_noticed() {
 #[test]
 fn threads_that_start_before_main_are_controlled() {
     let program = format!(
-        "{START}static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
+        "{START}static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = \
+         PTHREAD_COND_INITIALIZER;\n\
          static int jobs, done, stop, self; static pthread_t worker;\n\
          static void *work(void *p) {{ pthread_mutex_lock(&m); self = pthread_equal(worker, pthread_self());\n\
-         while (!stop) {{ if (jobs) {{ jobs--; done++; pthread_cond_broadcast(&c); }} else pthread_cond_wait(&c, &m); }}\n\
+         while (!stop) {{ if (jobs) {{ jobs--; done++; pthread_cond_broadcast(&c); }} else pthread_cond_wait(&c, &m); \
+         }}\n\
          pthread_mutex_unlock(&m); return p; }}\n\
          __attribute__((constructor)) static void start(void) {{ pthread_create(&worker, 0, work, 0); }}\n\
          int main(void) {{ pthread_mutex_lock(&m); jobs = 2; pthread_cond_broadcast(&c);\n\
@@ -274,7 +282,8 @@ fn threads_that_start_before_main_are_controlled() {
     // One that is waited for before `main` has to run before it, and is over then.
     let waited = format!(
         "{START}static int x; static void *f(void *p) {{ x = 1; return p; }}\n\
-         __attribute__((constructor)) static void start(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); }}\n\
+         __attribute__((constructor)) static void start(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); \
+         pthread_join(t, 0); }}\n\
          int main(void) {{ assert(x == 1); return 0; }}\n"
     );
     passes(&run("test", "early.c", &waited, &["--executions", "100"]));
@@ -285,11 +294,14 @@ fn threads_that_start_before_main_are_controlled() {
 #[test]
 fn read_only_mappings_of_files_that_are_written() {
     let program = format!(
-        "{START}#include <fcntl.h>\n#include <sys/mman.h>\nstatic int fd; static int *map; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
-         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = map[0] + 1; pwrite(fd, &v, sizeof v, 0); assert(map[0] == v);\n\
+        "{START}#include <fcntl.h>\n#include <sys/mman.h>\nstatic int fd; static int *map; static pthread_mutex_t m = \
+         PTHREAD_MUTEX_INITIALIZER;\n\
+         static void *f(void *p) {{ pthread_mutex_lock(&m); int v = map[0] + 1; pwrite(fd, &v, sizeof v, 0); \
+         assert(map[0] == v);\n\
          pthread_mutex_unlock(&m); return p; }}\n\
          int main(void) {{ fd = open(\"map.tmp\", O_RDWR | O_CREAT | O_TRUNC, 0600); ftruncate(fd, 4096);\n\
-         map = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
+         map = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); pthread_t a, b; pthread_create(&a, 0, f, 0); \
+         pthread_create(&b, 0, f, 0);\n\
          pthread_join(a, 0); pthread_join(b, 0); assert(map[0] == 2); return 0; }}\n"
     );
     for model in ["tso", "pslo", "c11"] {

@@ -29,7 +29,8 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); r
 
 /// One thread computes for ever, without any operation that the runtime sees.
 const HANGS: &str = "#include <pthread.h>
-__attribute__((no_sanitize_thread)) static void *compute_for_ever(void *p) { for (;;) __asm__ volatile(\"\"); return p; }
+__attribute__((no_sanitize_thread)) static void *compute_for_ever(void *p) { for (;;) __asm__ volatile(\"\"); return \
+p; }
 int main(void) { pthread_t t; pthread_create(&t, 0, compute_for_ever, 0); pthread_join(t, 0); return 0; }
 ";
 
@@ -295,7 +296,8 @@ static void *f(void *p) { x++; turn = 1; return p; }
 int main(void) {
     pthread_t t; pthread_create(&t, 0, f, 0);
     int late = turn; x++; pthread_join(t, 0);
-    if (late) { close(open(\"marker\", O_CREAT | O_WRONLY, 0600)); __asm__ volatile(\"syscall\" :: \"a\"(231), \"D\"(7)); }
+    if (late) { close(open(\"marker\", O_CREAT | O_WRONLY, 0600)); __asm__ volatile(\"syscall\" \
+    :: \"a\"(231), \"D\"(7)); }
     return 0;
 }
 ";

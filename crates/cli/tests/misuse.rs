@@ -25,7 +25,8 @@ fn run(command_name: &str, source: &str, extension: &str, arguments: &[&str]) ->
 }
 
 const OBJECTS: &str = "#include <pthread.h>\n#include <semaphore.h>\n#include <stdlib.h>\n\
-     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER; pthread_spinlock_t s;\n\
+     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER; \
+     pthread_spinlock_t s;\n\
      pthread_cond_t c = PTHREAD_COND_INITIALIZER; sem_t q; pthread_barrier_t b; int go;\n";
 
 /// What main does before it creates a thread, what that does, and what main does meanwhile.
@@ -170,14 +171,16 @@ fn condition_variables_stay_while_threads_wait() {
 #[test]
 fn proper_use_is_no_misuse() {
     let counted = "struct counted { pthread_mutex_t m; int references; } *k;\n\
-         static void drop(void) { pthread_mutex_lock(&k->m); int last = --k->references == 0; pthread_mutex_unlock(&k->m);\n\
+         static void drop(void) { pthread_mutex_lock(&k->m); int last = --k->references == 0; \
+         pthread_mutex_unlock(&k->m);\n\
          if (last) { pthread_mutex_destroy(&k->m); free(k); } }\n";
     let table = [
         // The last one destroys.
         program("k = malloc(sizeof *k); pthread_mutex_init(&k->m, 0); k->references = 2;", "drop();", "drop();"),
         // A new life, by an initialiser of any kind.
         program(
-            "pthread_mutex_t z = PTHREAD_MUTEX_INITIALIZER; for (int i = 0; i < 3; i++) { pthread_mutex_destroy(&m); if (i) m = z; else \
+            "pthread_mutex_t z = PTHREAD_MUTEX_INITIALIZER; for (int i = 0; i < 3; i++) { pthread_mutex_destroy(&m); \
+             if (i) m = z; else \
              pthread_mutex_init(&m, 0); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }",
             "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
             "",
@@ -192,17 +195,20 @@ fn proper_use_is_no_misuse() {
         program(
             "",
             "pthread_mutex_lock(&m); go = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);",
-            "pthread_mutex_lock(&m); while (!go) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); pthread_cond_destroy(&c);",
+            "pthread_mutex_lock(&m); while (!go) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); \
+             pthread_cond_destroy(&c);",
         ),
         // Those that were woken may still be on their way out.
         program(
             "",
             "pthread_mutex_lock(&m); while (!go) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);",
-            "pthread_mutex_lock(&m); go = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&m); pthread_mutex_lock(&m);\n\
+            "pthread_mutex_lock(&m); go = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&m); \
+             pthread_mutex_lock(&m);\n\
              pthread_cond_destroy(&c); pthread_mutex_unlock(&m);",
         ),
         program(
-            "pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK);\n\
+            "pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_settype(&a, \
+             PTHREAD_MUTEX_ERRORCHECK);\n\
              pthread_mutex_init(&m, &a); pthread_mutex_lock(&m);",
             "if (pthread_mutex_unlock(&m) == 0) abort();",
             "",
@@ -231,9 +237,11 @@ fn the_locks_of_cpp_are_used_properly() {
     let source = "#include <condition_variable>\n#include <mutex>\n#include <shared_mutex>\n#include <thread>\n\
          static std::recursive_mutex r; static std::shared_mutex s; static int n;\n\
          int main() { for (int i = 0; i < 2; i++) { std::mutex m; std::condition_variable c; bool done = false;\n\
-         std::thread t([&] { { std::lock_guard<std::recursive_mutex> a(r), b(r); n++; } { std::shared_lock<std::shared_mutex> a(s); }\n\
+         std::thread t([&] { { std::lock_guard<std::recursive_mutex> a(r), b(r); n++; } { \
+         std::shared_lock<std::shared_mutex> a(s); }\n\
          std::lock_guard<std::mutex> g(m); done = true; c.notify_one(); });\n\
-         { std::unique_lock<std::mutex> g(m); c.wait(g, [&] { return done; }); } { std::unique_lock<std::shared_mutex> a(s); }\n\
+         { std::unique_lock<std::mutex> g(m); c.wait(g, [&] { return done; }); } { \
+         std::unique_lock<std::shared_mutex> a(s); }\n\
          t.join(); } return n - 2; }\n";
     for model in ALL {
         let run = run("test", source, "cpp", &["--model", model, "--executions", "1000"]);

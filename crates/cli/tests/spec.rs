@@ -151,7 +151,12 @@ fn marked_programs_run_by_themselves() {
     };
     c("gcc", &example("gallery/ms_queue.c"));
     let cpp = place.path().join("observe.cpp");
-    std::fs::write(&cpp, "#include <fencepost.h>\nint main() { fencepost_op_begin(\"a\"); fencepost_op_end(); fencepost_observe(\"k\", 1); }\n").expect("written");
+    std::fs::write(
+        &cpp,
+        "#include <fencepost.h>\nint main() { fencepost_op_begin(\"a\"); fencepost_op_end(); \
+         fencepost_observe(\"k\", 1); }\n",
+    )
+    .expect("written");
     c("g++", &cpp);
     built(Command::new("rustc").args(["--edition", "2021", "--cfg", "fixed"]).arg(example("gallery/work_stealing.rs")));
     // Built for ThreadSanitizer by anybody, it is understood all the same.

@@ -6,14 +6,17 @@ mod common;
 
 use common::{Output, command, finish};
 
-const START: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include <stdatomic.h>\n\
+const START: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include \
+     <stdatomic.h>\n\
      #include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n#include <unistd.h>\n";
 
 /// Two threads, and what they share.
 fn two(shared: &str, first: &str, second: &str) -> String {
     format!(
-        "{START}{shared}\nstatic void *a(void *u) {{ {first} return u; }}\nstatic void *b(void *u) {{ {second} return u; }}\n\
-         int main(void) {{ pthread_t s, t; pthread_create(&s, 0, a, 0); pthread_create(&t, 0, b, 0); pthread_join(s, 0);\n\
+        "{START}{shared}\nstatic void *a(void *u) {{ {first} return u; }}\nstatic void *b(void *u) {{ {second} return \
+         u; }}\n\
+         int main(void) {{ pthread_t s, t; pthread_create(&s, 0, a, 0); pthread_create(&t, 0, b, 0); pthread_join(s, \
+         0);\n\
          pthread_join(t, 0); return 0; }}\n"
     )
 }
@@ -76,7 +79,8 @@ fn what_was_expected_is_read_and_written() {
 /// it has is visible afterwards.
 #[test]
 fn a_loop_that_changes_what_it_expects_does_not_wait() {
-    let push = "struct node *p = p0; p->next = atomic_load(&head); while (!atomic_compare_exchange_strong(&head, &p->next, p)); ";
+    let push = "struct node *p = p0; p->next = atomic_load(&head); while (!atomic_compare_exchange_strong(&head, \
+         &p->next, p)); ";
     let node = "struct node { struct node *next; } n[2]; _Atomic(struct node *) head;";
     let first = format!("struct node *p0 = &n[0]; {push}");
     let second = format!("struct node *p0 = &n[1]; {push}");
@@ -100,7 +104,8 @@ fn what_was_found_waits_in_a_store_buffer() {
         "{START}atomic_int one = 1; int e, f, r, s;\n\
          static void *a(void *p) {{ atomic_compare_exchange_strong(&one, &e, 7); r = f; return p; }}\n\
          static void *b(void *p) {{ f = 1; s = e; return p; }}\n\
-         int main(void) {{ pthread_t x, y; pthread_create(&x, 0, a, 0); pthread_create(&y, 0, b, 0); pthread_join(x, 0);\n\
+         int main(void) {{ pthread_t x, y; pthread_create(&x, 0, a, 0); pthread_create(&y, 0, b, 0); pthread_join(x, \
+         0);\n\
          pthread_join(y, 0); assert(r || s); return 0; }}\n"
     );
     for command in ["test", "check"] {
@@ -151,9 +156,11 @@ fn a_last_volatile_store_is_seen() {
     let table = [
         two("volatile int x;", "assert(x == 0);", "x = 1;"),
         format!(
-            "{START}volatile int x;\nstatic void *a(void *p) {{ x = 1; return p; }}\nstatic void *b(void *p) {{ x = 2; return p; }}\n\
+            "{START}volatile int x;\nstatic void *a(void *p) {{ x = 1; return p; }}\nstatic void *b(void *p) {{ x = 2; \
+             return p; }}\n\
              static void *c(void *p) {{ int r = x, s = x; assert(!(r == 2 && s == 1)); return p; }}\n\
-             int main(void) {{ pthread_t t[3]; pthread_create(t, 0, a, 0); pthread_create(t + 1, 0, b, 0); pthread_create(t + 2, 0, c, 0);\n\
+             int main(void) {{ pthread_t t[3]; pthread_create(t, 0, a, 0); pthread_create(t + 1, 0, b, 0); \
+             pthread_create(t + 2, 0, c, 0);\n\
              for (int i = 0; i < 3; i++) pthread_join(t[i], 0); return 0; }}\n"
         ),
     ];
@@ -173,7 +180,8 @@ fn a_last_volatile_store_is_seen() {
 /// What functions write for the program, another thread must not write meanwhile.
 #[test]
 fn results_are_written() {
-    let shared = "union { char bytes[4096]; int number; void *pointer; } out; size_t size; sem_t s; static void *nop(void *p) { return p; }";
+    let shared = "union { char bytes[4096]; int number; void *pointer; } out; size_t size; sem_t s; static void \
+         *nop(void *p) { return p; }";
     let table = [
         "sem_init(&s, 0, 3); sem_getvalue(&s, &out.number);",
         "pthread_t t; pthread_create(&t, 0, nop, 0); pthread_join(t, &out.pointer);",
@@ -218,9 +226,11 @@ fn a_thread_may_look_at_its_own_name() {
 fn threads_by_the_thousand_are_told_apart() {
     let program = |end: &str| {
         format!(
-            "{START}int data;\nstatic void *a(void *p) {{ char b[2000]; memset(b, 1, sizeof b); data += b[7]; int *q = malloc(100); *q = 3;\n\
+            "{START}int data;\nstatic void *a(void *p) {{ char b[2000]; memset(b, 1, sizeof b); data += b[7]; int *q = \
+             malloc(100); *q = 3;\n\
              free(q); return p; }}\nstatic void *nop(void *p) {{ return p; }}\n\
-             int main(void) {{ pthread_t t; for (int i = 0; i < 1400; i++) {{ pthread_create(&t, 0, i % 700 ? nop : a, 0);\n\
+             int main(void) {{ pthread_t t; for (int i = 0; i < 1400; i++) {{ pthread_create(&t, 0, i % 700 ? nop : a, \
+             0);\n\
              pthread_join(t, 0); }} {end} return data != 2; }}\n"
         )
     };

@@ -13,7 +13,7 @@
 //! | wait | enqueue; unlock; dequeue once woken; lock |
 //! | notify | wake one (which one is a choice) or all |
 //! | semaphore | sub 1 (acquire) once above 0; add 1 (release) |
-//! | barrier | add 1 (acq_rel); the last exchanges (acq_rel) the state of this generation, the others load it (acquire) once it has |
+//! | barrier | add 1 (acq_rel); the last exchanges (acq_rel) the generation, others load it (acquire) once it has |
 //! | once | compare-exchange 0 → 1 (acquire) once nobody runs it; store 2 (release) |
 //! | park, unpark | exchange 0 (acquire) once it reads 1; exchange 1 (release) |
 //! | spawn, first step | store (release; seq_cst in hardware, where creating a thread drains); load (acquire) |

@@ -260,7 +260,8 @@ fn example(rounds: usize) -> LitmusTest {
     let all = "(atomic_int* x, atomic_int* y, atomic_int* z)";
     let reads = format!("{}if (a == 1) {{ {look} if (a + 1 != b) {{ {look} }} }}\n", load("a", "z"));
     let text = format!(
-        "C example\n{{ [x]=0; [y]=0; [z]=0; }}\nP0 {all} {{ {} }}\nP1 {all} {{ int a = 0; int b = 0; {} }}\nexists (1:a=9)\n",
+        "C example\n{{ [x]=0; [y]=0; [z]=0; }}\nP0 {all} {{ {} }}\nP1 {all} {{ int a = 0; int b = 0; {} }}\nexists \
+         (1:a=9)\n",
         round.repeat(rounds),
         reads.repeat(rounds)
     );

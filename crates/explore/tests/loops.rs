@@ -130,7 +130,8 @@ fn a_lock_that_spins_on_compare_exchange_excludes() {
         format!(
             "P{n} (atomic_int* l, int* x) {{
                int e = 0;
-               while (!atomic_compare_exchange_strong_explicit(l, &e, 1, memory_order_acquire, memory_order_relaxed)) {{ e = 0; }}
+               while (!atomic_compare_exchange_strong_explicit(l, &e, 1, memory_order_acquire, memory_order_relaxed)) \
+               {{ e = 0; }}
                int r0 = *x;
                *x = r0 + 1;
                atomic_store_explicit(l, 0, memory_order_release);

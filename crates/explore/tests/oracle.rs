@@ -66,7 +66,8 @@ fn check(family: &str, jobs: usize) {
                 let extra = states.difference(&expected.states).count();
                 let missing = expected.states.difference(&states).count();
                 wrong.push(format!(
-                    "{name} {model}: {executions} executions instead of {}, {extra} states too many, {missing} missing, {stuck} stuck",
+                    "{name} {model}: {executions} executions instead of {}, {extra} states too many, {missing} \
+                     missing, {stuck} stuck",
                     expected.graphs
                 ));
             }

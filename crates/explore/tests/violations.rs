@@ -130,8 +130,8 @@ exists (1:r0=0)
     assert_eq!(explore(source, &sb, 1, |_| false).violations.exposed(), [true]);
 }
 
-/// What is quick to tell is right: in every execution of a program with a location of each thread's own, that there is no
-/// cycle is what the axioms of sequential consistency say; and without these locations there are the same cycles, in
+/// What is quick to tell is right: in every execution of a program with a location of each thread's own, that there is
+/// no cycle is what the axioms of sequential consistency say; and without these locations there are the same cycles, in
 /// executions that the same models permit.
 #[test]
 fn executions_are_told_apart_as_the_axioms_do() {

@@ -116,7 +116,8 @@ fn bodies() {
         ),
         (
             "atomic_compare_exchange_strong_explicit(x, y, 1, memory_order_seq_cst, memory_order_release);",
-            "4:72: invalid memory order for the failure of a compare-exchange: expected relaxed, consume, acquire or seq_cst",
+            "4:72: invalid memory order for the failure of a compare-exchange: expected relaxed, consume, acquire or \
+             seq_cst",
         ),
         ("atomic_compare_exchange_strong(x, x, 1);", "4:35: the expected value of a compare-exchange cannot be atomic"),
         (
@@ -175,7 +176,8 @@ fn bytes_that_are_no_text() {
 #[test]
 fn what_generators_write_around_a_test_is_read() {
     let text = "\u{feff}(* made (* by *) hand *)\nC MP+rel \n\"PodWW Rfe\"\nGenerator=diy\nCom=Rf Fr\n{\n}\n\
-        // threads\nvoid P0 (volatile int* const y, _Atomic int *x, _Atomic(long) * z, unsigned long long int* w) { /* (* */ }\n\
+        // threads\nvoid P0 (volatile int* const y, _Atomic int *x, _Atomic(long) * z, unsigned long long int* w) { /*
+        // (* */ }\n\
         P1 (void) { return; }\nlocations [y;x]\n";
     let test = LitmusTest::parse("t", text.as_bytes()).unwrap();
     assert_eq!(test.name(), "MP+rel");

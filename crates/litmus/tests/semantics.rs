@@ -417,7 +417,8 @@ fn conditions_are_evaluated_over_the_state() {
     ];
     for (condition, expected) in table {
         let text = format!(
-            "C t\n{{ c=44; }}\nP0 (atomic_int* x, int* y, char* c) {{ *x = 1; *y = 2; *c += 0; int r = -1; }}\n{condition}"
+            "C t\n{{ c=44; }}\nP0 (atomic_int* x, int* y, char* c) {{ *x = 1; *y = 2; *c += 0; int r = -1; }}\n\
+             {condition}"
         );
         let test = LitmusTest::parse("t", text.as_bytes()).unwrap_or_else(|error| panic!("{condition}: {error}"));
         let run = run_program(test.program());

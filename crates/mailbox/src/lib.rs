@@ -4,7 +4,7 @@
 //!
 //! | part | written by | holds |
 //! |---|---|---|
-//! | [`Header`] | both | counters that move while the worker runs: which execution it is in, how executions ended, how often each finding was met |
+//! | [`Header`] | both | counters that move: the execution at hand, how executions ended, findings and how often |
 //! | request | host, before the worker starts | a [`Request`] as JSON |
 //! | log | runtime, append-only | [`Record`]s as JSON, one a line |
 //!

@@ -5,11 +5,11 @@
        fencepost_op_end();
        fencepost_observe("first consumer", value);
 
-   `fencepost test --spec atomic` then reports every execution whose observations no execution has in which each operation takes effect at
-   once. Outside of Fencepost all of this does nothing, and nothing has to be linked.
+   `fencepost test --spec atomic` then reports every execution whose observations no execution has in which each
+   operation takes effect at once. Outside of Fencepost all of this does nothing, and nothing has to be linked.
 
-   An outcome is the last value of each key at the end of the program. Observe results, never addresses, and give each thread keys of its
-   own. Operations of one thread do not overlap; inside another one, an operation is part of it. */
+   An outcome is the last value of each key at the end of the program. Observe results, never addresses, and give each
+   thread keys of its own. Operations of one thread do not overlap; inside another one, an operation is part of it. */
 #ifndef FENCEPOST_H
 #define FENCEPOST_H
 

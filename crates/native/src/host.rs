@@ -320,7 +320,8 @@ fn run_checked(campaign: &Campaign) -> io::Result<Results> {
     let number = execution + 1;
     if again[0] != again[1] {
         results.warnings.push(format!(
-            "execution {number} is not the same twice with the same schedule: the program depends on something outside of Fencepost's \
+            "execution {number} is not the same twice with the same schedule: the program depends on something outside \
+             of Fencepost's \
              control, so that findings may not replay"
         ));
     } else if restart == Restart::Auto {
@@ -330,7 +331,8 @@ fn run_checked(campaign: &Campaign) -> io::Result<Results> {
         results.irreversible = Some(Irreversible { execution, action, stack: None });
     } else {
         results.warnings.push(format!(
-            "execution {number} is another one in a fresh process: what was found by restarting in place is not to be trusted"
+            "execution {number} is another one in a fresh process: what was found by restarting in place is not to be \
+             trusted"
         ));
     }
     results.seconds = start.elapsed().as_secs_f64();
@@ -401,7 +403,8 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     if results.alone && jobs > 1 {
         // The executions do not depend on how many workers there are.
         results = run_once(&Campaign { jobs: 1, ..campaign.clone() }, library, start)?;
-        let why = "the program writes to a file of its own choice: one worker runs all executions, lest they write to it at the same time";
+        let why = "the program writes to a file of its own choice: one worker runs all executions, lest they write to \
+             it at the same time";
         results.notes.push(why.into());
         return Ok(results);
     }

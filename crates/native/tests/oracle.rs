@@ -232,8 +232,8 @@ impl Language {
     }
 }
 
-const C_START: &str = r##"/* gcc warns of fences, because its own runtime does not know them, and of a failure order that is stronger than the
-   success order, which C17 permits. */
+const C_START: &str = r##"/* gcc warns of fences, because its own runtime does not know them, and of a failure
+   order that is stronger than the success order, which C17 permits. */
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wtsan"
 #pragma GCC diagnostic ignored "-Winvalid-memory-model"
@@ -672,7 +672,8 @@ fn compare_all(title: &str, units: &[Unit], models: &[Model], effort: impl Fn(&T
     println!("{title}: {} comparisons in {:.1} s", work.len(), start.elapsed().as_secs_f64());
     for (model, tally) in tallies.into_inner().expect("not poisoned") {
         println!(
-            "  {model:4}: {} tests ({} races), all states met in {}; {} of {} states; {} executions; rarest of a shape: {}",
+            "  {model:4}: {} tests ({} races), all states met in {}; {} of {} states; {} executions; rarest of a \
+             shape: {}",
             tally.comparisons,
             tally.races,
             tally.complete,

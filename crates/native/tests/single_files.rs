@@ -24,7 +24,8 @@ fn each_language() {
         (
             "c_threads.c",
             "#include <pthread.h>\n#include <stdio.h>\nstatic void *f(void *p) { *(int *)p = 42; return p; }\n\
-             int main(void) { int x; pthread_t t; pthread_create(&t, 0, f, &x); pthread_join(t, 0); printf(\"%d\\n\", x); }\n",
+             int main(void) { int x; pthread_t t; pthread_create(&t, 0, f, &x); pthread_join(t, 0); printf(\"%d\\n\", \
+             x); }\n",
         ),
         (
             "cxx_threads.cpp",
@@ -33,7 +34,8 @@ fn each_language() {
         ),
         (
             "rust-threads.v1.rs",
-            "fn main() { let x = std::thread::spawn(|| vec![40, 2].into_iter().sum::<i32>()).join().unwrap(); println!(\"{x}\"); }\n",
+            "fn main() { let x = \
+             std::thread::spawn(|| vec![40, 2].into_iter().sum::<i32>()).join().unwrap(); println!(\"{x}\"); }\n",
         ),
     ] {
         let program = compile_single(&bench.file(name, source), &out, &runtime).expect(name);

@@ -77,7 +77,8 @@ fn what_is_not_instrumented_is_refused() {
     bench.run("gcc -static-pie p.c -o static-pie");
     assert!(matches!(elf::inspect(&bench.path().join("static-pie")), Err(TargetError::Static(_))));
 
-    let bundled = "has a ThreadSanitizer runtime linked into it: link it with `fencepost cc` or `fencepost c++`, or with \
+    let bundled = "has a ThreadSanitizer runtime linked into it: link it with `fencepost cc` or `fencepost c++`, or \
+         with \
                    gcc and without -static-libtsan";
     bench.run("gcc -fsanitize=thread -static-libtsan p.c -o bundled");
     assert_eq!(refusal(&bench, "bundled"), format!("bundled {bundled}"));
@@ -108,7 +109,8 @@ fn what_is_not_a_program_is_named() {
         ("empty", "empty is empty: build the program again"),
         (
             "text",
-            "text is not a program: give an executable built with -fsanitize=thread, or a .c, .cc, .cpp, .rs or .litmus \
+            "text is not a program: give an executable built with -fsanitize=thread, or a .c, .cc, .cpp, .rs or \
+             .litmus \
              file",
         ),
         ("run.sh", "run.sh is a script (for /bin/sh -e): give the compiled program that it starts"),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Can the program leave sequential consistency?
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Safety {
-    /// Are its executions those that it has under SC? `None` if not everything was explored. What does not say so at all
-    /// is no such answer.
+    /// Are its executions those that it has under SC? `None` if not everything was explored. What does not say so at
+    /// all is no such answer.
     #[serde(deserialize_with = "Option::deserialize")]
     pub trace_safe: Option<bool>,
     /// Can nobody observe a difference: are its outcomes those that it has under SC?

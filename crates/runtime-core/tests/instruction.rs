@@ -74,8 +74,10 @@ macro_rules! of_all_sizes {
 
 #[test]
 fn registers_and_flags_are_the_processors() {
-    of_all_sizes!(Add, ARITHMETIC, "lock add [rdi], cl" "lock add [rdi], cx" "lock add [rdi], ecx" "lock add [rdi], rcx");
-    of_all_sizes!(Sub, ARITHMETIC, "lock sub [rdi], cl" "lock sub [rdi], cx" "lock sub [rdi], ecx" "lock sub [rdi], rcx");
+    of_all_sizes!(Add, ARITHMETIC, "lock add [rdi], cl" "lock add [rdi], cx" "lock add [rdi], ecx" "lock add [rdi], \
+         rcx");
+    of_all_sizes!(Sub, ARITHMETIC, "lock sub [rdi], cl" "lock sub [rdi], cx" "lock sub [rdi], ecx" "lock sub [rdi], \
+         rcx");
     of_all_sizes!(And, LOGICAL, "lock and [rdi], cl" "lock and [rdi], cx" "lock and [rdi], ecx" "lock and [rdi], rcx");
     of_all_sizes!(Or, LOGICAL, "lock or [rdi], cl" "lock or [rdi], cx" "lock or [rdi], ecx" "lock or [rdi], rcx");
     of_all_sizes!(Xor, LOGICAL, "lock xor [rdi], cl" "lock xor [rdi], cx" "lock xor [rdi], ecx" "lock xor [rdi], rcx");

@@ -26,8 +26,8 @@
 //! - [`hooks`]: everything that the program calls, and what Rust's precompiled standard library does by itself
 //!   (`rust_std`);
 //! - [`campaign`]: which executions there are: one after the other (`execution`), every choice (`enumerate`), every
-//!   execution graph (`explore`), predicted violations of sequential consistency, tried out (`hunt`); what each has come
-//!   to, and how that is told (`conclusion`).
+//!   execution graph (`explore`), predicted violations of sequential consistency, tried out (`hunt`); what each has
+//!   come to, and how that is told (`conclusion`).
 //!
 //! Rules that hold everywhere:
 //!

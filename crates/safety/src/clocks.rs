@@ -197,8 +197,8 @@ impl<const W: usize> Clocks<W> {
         &self.slots[bit]
     }
 
-    /// The stores to the place that an access of the thread must not stand before if the execution is to be SC, and that
-    /// the thread itself has not yet seen there.
+    /// The stores to the place that an access of the thread must not stand before if the execution is to be SC, and
+    /// that the thread itself has not yet seen there.
     #[inline]
     pub fn overtaken(&self, thread: usize, place: usize) -> impl Iterator<Item = usize> {
         let seen = self.places[place].seen.get(thread).copied().unwrap_or(0);
@@ -224,8 +224,8 @@ impl<const W: usize> Clocks<W> {
         }
     }
 
-    /// The access happens: as a load of the last store, or as the next store. A store has a number of its own, a name and
-    /// what it overwrites.
+    /// The access happens: as a load of the last store, or as the next store. A store has a number of its own, a name
+    /// and what it overwrites.
     #[inline]
     pub fn access(&mut self, thread: usize, place: usize, kind: Kind, store: Option<(usize, u32, Value)>) {
         let at = &mut self.places[place];

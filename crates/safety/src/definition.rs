@@ -1,8 +1,8 @@
 //! The paper's definitions, by the axioms: to be held beside section 2 of *Memory Model Safety of Programs*.
 //!
-//! A memory trace is `E = (I, R, W, src, X)`. Here it is a [`Trace`] without its order of execution: `I` are its events,
-//! named by their thread and their number in it, `R` and `W` those that read and write, `src` is `from`, and `X` is
-//! what else the models speak of: locations, memory orders and the coherence order of each location.
+//! A memory trace is `E = (I, R, W, src, X)`. Here it is a [`Trace`] without its order of execution: `I` are its
+//! events, named by their thread and their number in it, `R` and `W` those that read and write, `src` is `from`, and
+//! `X` is what else the models speak of: locations, memory orders and the coherence order of each location.
 //!
 //! Nothing here is fast. It says what the monitor must answer.
 

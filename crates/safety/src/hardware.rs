@@ -1,9 +1,9 @@
 //! TSO, PSO and PSLO: the order in which accesses are performed in memory, along an SC execution.
 //!
 //! Each model is `acyclic(preserved ∪ rfe ∪ mo ∪ rb)` with the halves of an RMW as one event
-//! (`fencepost_memory::axioms::hardware`). For each event the stores are kept that come before it in the closure of that
-//! relation. A set of stores is needed, not a number for each thread: under PSO a thread's stores reach memory in any
-//! order. Reading one's own store is no edge (*forwarding*), so that it tells nothing.
+//! (`fencepost_memory::axioms::hardware`). For each event the stores are kept that come before it in the closure of
+//! that relation. A set of stores is needed, not a number for each thread: under PSO a thread's stores reach memory in
+//! any order. Reading one's own store is no edge (*forwarding*), so that it tells nothing.
 //!
 //! What a thread has done is kept as the stores that the model keeps before its next access, by the kind of that:
 //!

@@ -9,8 +9,8 @@
 //!
 //! - *open*: it is left aside. What is found may be forbidden by psc; who asks looks again, at the whole execution.
 //! - *strict*: the sets of C11Tester's machine take its place, with the order of execution as the order of seq_cst
-//!   operations. They forbid at least what psc forbids, so that what is found is certain; a few successors that psc would
-//!   permit are not found (those that need a seq_cst order against program order and reads-from).
+//!   operations. They forbid at least what psc forbids, so that what is found is certain; a few successors that psc
+//!   would permit are not found (those that need a seq_cst order against program order and reads-from).
 
 use crate::clocks::Kind;
 use crate::set::Set;

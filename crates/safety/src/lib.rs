@@ -15,10 +15,10 @@
 //!
 //! Let `e` be the next access of a thread, to `x`, let `p` be the event before it in its thread, and let `D` be what
 //! happens before `p` under SC, `p` included. `D` is an SC execution of the program, and `e` can be its next event. A
-//! successor of `D` in which `e` stands before a store `c` to `x` in coherence order (it reads what `c` overwrote, or is
-//! overwritten by `c`) is not SC exactly if `c` is in `D`. It is possible under the model exactly if `c` is not what the
-//! model keeps before `e`. So the program is unsafe if and only if some SC execution has an event `e` and a store `c`
-//! with
+//! successor of `D` in which `e` stands before a store `c` to `x` in coherence order (it reads what `c` overwrote, or
+//! is overwritten by `c`) is not SC exactly if `c` is in `D`. It is possible under the model exactly if `c` is not what
+//! the model keeps before `e`. So the program is unsafe if and only if some SC execution has an event `e` and a store
+//! `c` with
 //!
 //! > `c` to the same location, in `D`, and neither known to the thread nor kept before `e` by the model.
 //!

@@ -1,8 +1,9 @@
 //! The monitor with bounded memory: it rides on an execution under SC of any length.
 //!
-//! It remembers the last [`WINDOW`] stores. An older one counts as known to all, so that nothing is reported that is not
-//! so; a violation whose overtaken store lies further back is missed. (The store buffers of processors hold some 50.)
-//! A location that nobody has accessed for that long is forgotten, so that memory does not grow with the execution.
+//! It remembers the last [`WINDOW`] stores. An older one counts as known to all, so that nothing is reported that is
+//! not so; a violation whose overtaken store lies further back is missed. (The store buffers of processors hold some
+//! 50.) A location that nobody has accessed for that long is forgotten, so that memory does not grow with the
+//! execution.
 //!
 //! What else it does not report, because it cannot be sure:
 //!

@@ -4,8 +4,8 @@ use fencepost_native::interrupt;
 use fencepost_trace::Limits;
 use std::time::{Duration, Instant};
 
-/// Where one execution of a litmus test ends if nobody says: far more than anything such a test does, but soon enough that
-/// one that never ends is no wait.
+/// Where one execution of a litmus test ends if nobody says: far more than anything such a test does, but soon enough
+/// that one that never ends is no wait.
 pub const LITMUS_LIMITS: Limits = Limits { max_steps: 2_000 };
 
 /// How much work may be done before it is cut off.

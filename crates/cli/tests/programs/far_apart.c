@@ -1,4 +1,5 @@
-/* Store buffering whose halves are far apart: each thread works on memory of its own for long, one before and one behind. */
+/* Store buffering whose halves are far apart: each thread works on memory of its own for long, one before
+   and one behind. */
 #include <pthread.h>
 #include <stdio.h>
 

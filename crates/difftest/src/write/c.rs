@@ -51,8 +51,12 @@ static inline struct timespec soon(void) {
     return t;
 }
 
-static inline void futex_wait(uint32_t *at, uint32_t value) { syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0); }
-static inline void futex_wake(uint32_t *at, int count) { syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0); }
+static inline void futex_wait(uint32_t *at, uint32_t value) {
+    syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+static inline void futex_wake(uint32_t *at, int count) {
+    syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
 #define HIDE(pointer) __asm__ volatile("" : "+r"(pointer)::"memory")
 "##;
 
@@ -441,7 +445,8 @@ impl Writer<'_> {
             }
             Stmt::Once => format!("pthread_once(&{q}once, {q}run_once);\n"),
             Stmt::FutexWait { var, reg } => format!(
-                "while ((r{reg} = __atomic_load_n(&{q}f{var}, __ATOMIC_ACQUIRE) & 31) == 0) futex_wait(&{q}f{var}, 0);\n"
+                "while ((r{reg} = __atomic_load_n(&{q}f{var}, __ATOMIC_ACQUIRE) & 31) == 0) futex_wait(&{q}f{var}, \
+                 0);\n"
             ),
             Stmt::FutexWake { var, value, all } => format!(
                 "__atomic_store_n(&{q}f{var}, {value}, __ATOMIC_RELEASE);\nfutex_wake(&{q}f{var}, {});\n",
@@ -464,7 +469,8 @@ impl Writer<'_> {
             ),
             Stmt::If { reg, equals, body } => format!("if (r{reg} == {equals}) {{\n{}}}\n", block(body)),
             Stmt::Block { zeroed, value, reg } => format!(
-                "{{\n    uint32_t *b = {};\n    HIDE(b);\n{}    *b = {value};\n    HIDE(b);\n    r{reg} += *b;\n    free(b);\n}}\n",
+                "{{\n    uint32_t *b = {};\n    HIDE(b);\n{}    *b = {value};\n    HIDE(b);\n    r{reg} += *b;\n    \
+                 free(b);\n}}\n",
                 if *zeroed { "calloc(1, 4)" } else { "malloc(4)" },
                 if *zeroed { format!("    r{reg} = *b;\n") } else { String::new() }
             ),

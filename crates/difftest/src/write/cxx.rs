@@ -207,7 +207,8 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
             let bits = 8 * u32::from(program.variables[usize::from(*var)].size);
             let kind = if *weak { "weak" } else { "strong" };
             format!(
-                "{{\n    uint{bits}_t e = {expected};\n    uint64_t ok = {q}a{var}.compare_exchange_{kind}(e, {desired}, {}, {});\n    \
+                "{{\n    uint{bits}_t e = {expected};\n    uint64_t ok = {q}a{var}.compare_exchange_{kind}(e, \
+                 {desired}, {}, {});\n    \
                  r{reg} = ok << 4 | (e & 15);\n}}\n",
                 order(*success),
                 order(*failure)
@@ -265,7 +266,8 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
             if *yields { "this_thread::yield();" } else { "{}" }
         ),
         Stmt::AwaitLocked { reg } => format!(
-            "for (;;) {{\n    {q}m0.lock();\n    r{reg} = {q}gm0 & 31;\n    {q}m0.unlock();\n    if (r{reg}) break;\n    \
+            "for (;;) {{\n    {q}m0.lock();\n    r{reg} = {q}gm0 & 31;\n    {q}m0.unlock();\n    if (r{reg}) \
+             break;\n    \
              this_thread::yield();\n}}\n"
         ),
         Stmt::Poll { var, order: o, times, reg } => {

@@ -25,7 +25,9 @@ pub fn unit(programs: &[Program]) -> String {
     let all = all.join(", ");
     format!(
         "{text}\nstatic PROGRAMS: &[fn()] = &[{all}];\nfn main() {{\n    \
-         let number: usize = std::env::args().nth(1).map_or(0, |word| word.parse().unwrap());\n    PROGRAMS[number]();\n}}\n"
+         let number: usize = std::env::args().nth(1).map_or(0, |word| word.parse().unwrap());\n    \
+         PROGRAMS[number]();\n\
+         }}\n"
     )
 }
 
@@ -234,12 +236,14 @@ fn statement(t: usize, stmt: &Stmt) -> String {
         Stmt::CondWait { timed, reg } => {
             let wait = match timed {
                 false => "g = C0.wait(g).unwrap();".to_owned(),
-                true => "let (back, late) = C0.wait_timeout(g, Duration::from_secs(1)).unwrap();\n        g = back;\n        \
+                true => "let (back, late) = C0.wait_timeout(g, Duration::from_secs(1)).unwrap();\n        g = \
+                     back;\n        \
                          if late.timed_out() { break; }"
                     .to_owned(),
             };
             format!(
-                "{{\n    let mut g = M0.lock().unwrap();\n    while *g == 0 {{\n        {wait}\n    }}\n    r{reg} = *g as u64 & 31;\n}}\n"
+                "{{\n    let mut g = M0.lock().unwrap();\n    while *g == 0 {{\n        {wait}\n    }}\n    r{reg} = \
+                 *g as u64 & 31;\n}}\n"
             )
         }
         Stmt::CondSignal { value, all, inside } => {
@@ -252,7 +256,9 @@ fn statement(t: usize, stmt: &Stmt) -> String {
         Stmt::FutexWait { var, reg } => {
             let wait = if t == 0 { "thread::park()" } else { "thread::yield_now()" };
             format!(
-                "loop {{\n    r{reg} = F{var}.load(Acquire) as u64 & 31;\n    if r{reg} != 0 {{ break; }}\n    {wait};\n}}\n"
+                "loop {{\n    r{reg} = F{var}.load(Acquire) as u64 & 31;\n    if r{reg} != 0 {{ break; }}\n    \
+                 {wait};\n\
+                 }}\n"
             )
         }
         Stmt::FutexWake { var, value, .. } => {
@@ -264,7 +270,8 @@ fn statement(t: usize, stmt: &Stmt) -> String {
             if *yields { "thread::yield_now();" } else { "std::hint::spin_loop();" }
         ),
         Stmt::AwaitLocked { reg } => format!(
-            "loop {{\n    r{reg} = *M0.lock().unwrap() as u64 & 31;\n    if r{reg} != 0 {{ break; }}\n    thread::yield_now();\n}}\n"
+            "loop {{\n    r{reg} = *M0.lock().unwrap() as u64 & 31;\n    if r{reg} != 0 {{ break; }}\n    \
+             thread::yield_now();\n}}\n"
         ),
         Stmt::Poll { var, order: o, times, reg } => format!(
             "for _ in 0..{times} {{\n    r{reg} = A{var}.load({}) as u64 & 31;\n    if r{reg} != 0 {{ break; }}\n}}\n",

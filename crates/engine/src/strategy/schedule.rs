@@ -40,8 +40,8 @@ impl OnSchedule {
         self.next == self.schedule.steps.len()
     }
 
-    /// A store that nobody expects, such as one to memory of the thread's own: it need not wait. Otherwise it would, and
-    /// what was asked for behind it, and a buffer would grow with the length of the execution.
+    /// A store that nobody expects, such as one to memory of the thread's own: it need not wait. Otherwise it would,
+    /// and what was asked for behind it, and a buffer would grow with the length of the execution.
     fn unexpected(&self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
         actors.iter().position(|actor| match actor {
             Actor::Buffer(commit) => !self.expects(commit.thread.index(), pending(actor).label),

@@ -87,8 +87,8 @@ fn a_schedule_is_followed_to_its_end() {
     assert_eq!(cycles(|seed| StrategySpec::Schedule { seed, schedule: committing.clone() }), 0);
 }
 
-/// A store that the schedule does not know of leaves its buffer at once: under tso those behind it could not leave before
-/// it does, and the commit that the schedule asks for would not be there.
+/// A store that the schedule does not know of leaves its buffer at once: under tso those behind it could not leave
+/// before it does, and the commit that the schedule asks for would not be there.
 #[test]
 fn what_a_schedule_does_not_know_of_does_not_wait() {
     let own = Location { address: 0x300, size: Size::B4 };

@@ -297,8 +297,8 @@ fn kind_of(graph: &Graph, node: Node) -> Kind {
     }
 }
 
-/// The events of the graph in an order of which it is the SC execution: every read reads the last write. The halves of an
-/// RMW come together and are one. False if there is no such order.
+/// The events of the graph in an order of which it is the SC execution: every read reads the last write. The halves of
+/// an RMW come together and are one. False if there is no such order.
 fn sc_order(graph: &Graph, order: &mut Vec<Node>) -> bool {
     order.clear();
     // For each place: the position of its last write so far, and who still has to read that.

@@ -23,7 +23,8 @@ impl fmt::Display for ExploreError {
             ExploreError::Nondeterministic(thread) => {
                 write!(
                     f,
-                    "the program is not deterministic: thread {thread} took another path although it read the same values"
+                    "the program is not deterministic: thread {thread} took another path although it read the same \
+                     values"
                 )
             }
             ExploreError::WideOverlap(at) => {

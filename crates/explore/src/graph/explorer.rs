@@ -26,8 +26,8 @@ pub struct Options {
     pub races: Races,
     /// Does creating a thread drain the store buffer, as it does under the hardware models?
     pub drains: bool,
-    /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are like
-    /// those without, unless somebody asks for the accesses of the round themselves.
+    /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are
+    /// like those without, unless somebody asks for the accesses of the round themselves.
     pub rounds: u32,
 }
 

@@ -51,8 +51,8 @@ pub trait Visitor<T> {
     /// The program failed in this execution.
     fn failed(&mut self, program: &T, graph: &Graph, thread: ThreadId, failure: Failure) -> Flow;
 
-    /// A thread has ended the process like this. Other threads may have run on since: what they did counts as done before.
-    /// `others` have ended it in the same graph, too, in an execution of its own for each of them.
+    /// A thread has ended the process like this. Other threads may have run on since: what they did counts as done
+    /// before. `others` have ended it in the same graph, too, in an execution of its own for each of them.
     fn ended(&mut self, program: &T, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         let _ = others;
         match end.failure {

@@ -271,8 +271,10 @@ pub(super) fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
 pub(super) fn describe(error: &ExploreError) -> String {
     match error {
         ExploreError::Nondeterministic(thread) => format!(
-            "the test is not deterministic: thread {thread} took another path although it read the same values. Clocks, \
-             random numbers, the order of a HashMap, real threads and state that one execution leaves to the next do that"
+            "the test is not deterministic: thread {thread} took another path although it read the same values. \
+             Clocks, \
+             random numbers, the order of a HashMap, real threads and state that one execution leaves to the next do \
+             that"
         ),
         other => other.to_string(),
     }

@@ -194,7 +194,10 @@ macro_rules! common {
             /// Stores a value and returns the old one.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                at!(self, at => $from(at.rmw(order, Update::Exchange(Value($to(value))))), self.value.swap(value, order))
+                at!(
+                    self, at => $from(at.rmw(order, Update::Exchange(Value($to(value))))),
+                    self.value.swap(value, order)
+                )
             }
 
             /// Stores `new` if it holds `current`.
@@ -292,7 +295,9 @@ macro_rules! integers {
                 stamp: Stamp,
             }
 
-            common!([] $name, $int, std::sync::atomic::$name, |v: $int| u128::from(v as $unsigned), |v: u128| v as $int);
+            common!(
+                [] $name, $int, std::sync::atomic::$name, |v: $int| u128::from(v as $unsigned), |v: u128| v as $int
+            );
 
             mod $module {
                 use super::*;
@@ -361,7 +366,10 @@ macro_rules! bool_update {
         $($(#[$doc])*
         #[track_caller]
         pub fn $name(&self, value: bool, order: Ordering) -> bool {
-            at!(self, at => at.rmw(order, Update::$update(Value(value.into()))) & 1 == 1, self.value.$name(value, order))
+            at!(
+                self, at => at.rmw(order, Update::$update(Value(value.into()))) & 1 == 1,
+                self.value.$name(value, order)
+            )
         })*
     };
 }

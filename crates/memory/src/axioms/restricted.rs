@@ -83,8 +83,8 @@ mod tests {
         }
     }
 
-    /// Both loads read 0 if one of the two pairs is reordered. The first pair takes the load in between with it, so that
-    /// the window covers that; a window that ends before the load of `y` does not help.
+    /// Both loads read 0 if one of the two pairs is reordered. The first pair takes the load in between with it, so
+    /// that the window covers that; a window that ends before the load of `y` does not help.
     #[test]
     fn one_pair_is_enough() {
         let execution = Execution::from_trace(&store_buffering()).expect("it is well formed");

@@ -8,11 +8,12 @@
 //! `-fno-sanitize=thread`). Questions to the compiler (`--version`, `-print-…`, no input at all) pass unchanged,
 //! because build systems recognise compilers by the answers.
 //!
-//! | | gcc | clang |
-//! |---|---|---|
-//! | preprocess | `-fsanitize=thread`, for its macros | the same |
-//! | compile | `-fsanitize=thread`, volatile accesses told apart, `memcpy` and the like called, `-g` | the same, and calls are calls anyway |
-//! | link | `-fsanitize=thread`, which links `libtsan.so` from the first directory that has one, and Fencepost's is named first | Fencepost's `libtsan.so.2` by its path, because clang's own runtime comes only as an archive |
+//! - *To preprocess*: `-fsanitize=thread`, for its macros.
+//! - *To compile*: `-fsanitize=thread`, volatile accesses told apart, `-g`; for gcc, calls of `memcpy` and the like as
+//!   calls, which with clang they are anyway.
+//! - *To link*, with gcc: `-fsanitize=thread`, which links `libtsan.so` from the first directory that has one, and
+//!   Fencepost's is named first. With clang: Fencepost's `libtsan.so.2` by its path, because clang's own runtime comes
+//!   only as an archive.
 //!
 //! Where there is something to compile or to preprocess, `fencepost.h` is on the include path, behind everything else.
 //!
@@ -197,7 +198,8 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Sanitizer(language, name) => write!(
                 f,
-                "{}: -fsanitize={name} cannot be combined with -fsanitize=thread, which Fencepost needs; build without it",
+                "{}: -fsanitize={name} cannot be combined with -fsanitize=thread, which Fencepost needs; build without \
+                 it",
                 language.command()
             ),
             PlanError::Itself(language) => write!(

@@ -30,7 +30,8 @@ use std::sync::atomic::Ordering;
 const DONORS: usize = 8;
 const STACK: usize = 1 << 20;
 
-hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void, fini: *mut c_void,
+hook! { fn __libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char, init: *mut c_void,
+    fini: *mut c_void,
     rtld_fini: *mut c_void, stack_end: *mut c_void) -> c_int {
     // The rest is known when it is called.
     set_beginning(Beginning { main, arguments: (0, null_mut(), null_mut()), top: 0, base: 0 });

@@ -375,8 +375,10 @@ nothing! {
     AnnotateHappensBefore AnnotateHappensAfter AnnotateIgnoreReadsBegin AnnotateIgnoreReadsEnd AnnotateIgnoreWritesBegin
     AnnotateIgnoreWritesEnd AnnotateIgnoreSyncBegin AnnotateIgnoreSyncEnd AnnotateBenignRace AnnotateBenignRaceSized
     AnnotateNewMemory AnnotateRWLockCreate AnnotateRWLockCreateStatic AnnotateRWLockDestroy AnnotateRWLockAcquired
-    AnnotateRWLockReleased AnnotateThreadName AnnotateEnableRaceDetection AnnotateMutexIsUsedAsCondVar AnnotateCondVarSignal
-    AnnotateCondVarSignalAll AnnotateCondVarWait AnnotateFlushState AnnotatePublishMemoryRange AnnotateUnpublishMemoryRange
+    AnnotateRWLockReleased AnnotateThreadName AnnotateEnableRaceDetection AnnotateMutexIsUsedAsCondVar
+    AnnotateCondVarSignal
+    AnnotateCondVarSignalAll AnnotateCondVarWait AnnotateFlushState AnnotatePublishMemoryRange
+    AnnotateUnpublishMemoryRange
     AnnotateMutexIsNotPHB AnnotatePCQCreate AnnotatePCQDestroy AnnotatePCQPut AnnotatePCQGet AnnotateTraceMemory
     AnnotateNoOp WTFAnnotateHappensBefore WTFAnnotateHappensAfter WTFAnnotateBenignRaceSized
     __sanitizer_print_memory_profile __sanitizer_set_report_path

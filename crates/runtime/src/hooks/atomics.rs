@@ -130,7 +130,8 @@ pub fn compare_exchange(
 
 /// All operations of one width.
 macro_rules! atomics {
-    ($ty:ty, $size:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident $xor:ident $nand:ident
+    ($ty:ty, $size:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident
+        $xor:ident $nand:ident
      $strong:ident $weak:ident $val:ident) => {
         hook! { fn $load(at: usize, order: i32) -> $ty {
             load(Location::new(at as u64, Size::$size), order).0 as $ty
@@ -196,19 +197,24 @@ trait Narrow {
 macro_rules! narrow { ($($ty:ty)*) => { $( impl Narrow for $ty { fn narrow(bits: u128) -> $ty { bits as $ty } } )* }; }
 narrow! { u8 u16 u32 u64 u128 }
 
-atomics! { u8, B1: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub
+atomics! { u8, B1: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add
+    __tsan_atomic8_fetch_sub
 __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand
 __tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak __tsan_atomic8_compare_exchange_val }
-atomics! { u16, B2: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub
+atomics! { u16, B2: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add
+    __tsan_atomic16_fetch_sub
 __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand
 __tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak __tsan_atomic16_compare_exchange_val }
-atomics! { u32, B4: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub
+atomics! { u32, B4: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add
+    __tsan_atomic32_fetch_sub
 __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand
 __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak __tsan_atomic32_compare_exchange_val }
-atomics! { u64, B8: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub
+atomics! { u64, B8: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add
+    __tsan_atomic64_fetch_sub
 __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand
 __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak __tsan_atomic64_compare_exchange_val }
-atomics! { u128, B16: __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub
+atomics! { u128, B16: __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange
+    __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub
 __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand
 __tsan_atomic128_compare_exchange_strong __tsan_atomic128_compare_exchange_weak __tsan_atomic128_compare_exchange_val }
 
@@ -244,7 +250,8 @@ hook! { fn __tsan_release(address: usize) {
     if global::active() {
         let at = Location::hidden(fencepost_trace::Hidden::Park, address as u64 | 1 << 50);
         let update = Update::Add(Value(1));
-        at_work(|| control::perform(Op::Access(Access::Rmw { at, order: RmwOrder::Release, update, guard: Guard::Any })));
+        let access = Access::Rmw { at, order: RmwOrder::Release, update, guard: Guard::Any };
+        at_work(|| control::perform(Op::Access(access)));
     }
 } }
 

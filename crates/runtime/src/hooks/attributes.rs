@@ -60,7 +60,8 @@ macro_rules! accepted {
     } })* };
 }
 
-accepted! { pthread_setaffinity_np sched_setaffinity pthread_setschedparam pthread_setschedprio sched_setscheduler sched_setparam }
+accepted! { pthread_setaffinity_np sched_setaffinity pthread_setschedparam pthread_setschedprio sched_setscheduler
+sched_setparam }
 
 hook! { fn pthread_getaffinity_np(thread: pthread_t, size: size_t, set: *mut c_void) -> c_int {
     if !active() {

@@ -141,7 +141,8 @@ hook! { fn pthread_cond_timedwait(condition: usize, mutex: *mut Mutex, time: *co
 hook! { fn pthread_cond_clockwait(condition: usize, mutex: *mut Mutex, name: c_int, time: *const timespec) -> c_int {
     if !active() {
         early::release();
-        return real!(pthread_cond_clockwait(condition, mutex, name, time): fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
+        return real!(pthread_cond_clockwait(condition, mutex, name, time):
+            fn(usize, *mut Mutex, c_int, *const timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.

@@ -114,7 +114,8 @@ hook! { fn recv(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int) ->
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLIN);
     }
-    has_read(file, buffer as usize, real!(recv(file, buffer, size, flags): fn(c_int, *mut c_void, size_t, c_int) -> ssize_t))
+    has_read(file, buffer as usize, real!(recv(file, buffer, size, flags):
+        fn(c_int, *mut c_void, size_t, c_int) -> ssize_t))
 } }
 
 hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) -> ssize_t {
@@ -126,7 +127,8 @@ hook! { fn send(file: c_int, buffer: *const c_void, size: size_t, flags: c_int) 
     has_written(file, real!(send(file, buffer, size, flags): fn(c_int, *const c_void, size_t, c_int) -> ssize_t))
 } }
 
-hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> ssize_t {
+hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr,
+    length: *mut socklen_t) -> ssize_t {
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLIN);
     }
@@ -138,7 +140,8 @@ hook! { fn recvfrom(file: c_int, buffer: *mut c_void, size: size_t, flags: c_int
     has_read(file, buffer as usize, result)
 } }
 
-hook! { fn sendto(file: c_int, buffer: *const c_void, size: size_t, flags: c_int, to: *const sockaddr, length: socklen_t) -> ssize_t {
+hook! { fn sendto(file: c_int, buffer: *const c_void, size: size_t, flags: c_int, to: *const sockaddr,
+    length: socklen_t) -> ssize_t {
     if flags & libc::MSG_DONTWAIT == 0 {
         await_file(file, libc::POLLOUT);
     }
@@ -252,7 +255,8 @@ hook! { fn pread(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) ->
     if active() {
         at_work(|| descriptors::uses(file));
     }
-    has_read(file, buffer as usize, real!(pread(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
+    has_read(file, buffer as usize, real!(pread(file, buffer, size, offset):
+        fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
 } }
 
 hook! { fn pread64(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) -> ssize_t {
@@ -260,7 +264,8 @@ hook! { fn pread64(file: c_int, buffer: *mut c_void, size: size_t, offset: i64) 
     if active() {
         at_work(|| descriptors::uses(file));
     }
-    has_read(file, buffer as usize, real!(pread64(file, buffer, size, offset): fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
+    has_read(file, buffer as usize, real!(pread64(file, buffer, size, offset):
+        fn(c_int, *mut c_void, size_t, i64) -> ssize_t))
 } }
 
 /// The kernel is about to say of each of these files what has happened.
@@ -324,7 +329,8 @@ fn files_of(count: c_int, sets: [*const fd_set; 3]) -> Vec<pollfd> {
     files.filter(|file| file.events != 0).collect()
 }
 
-hook! { fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *mut timeval) -> c_int {
+hook! { fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
+    time: *mut timeval) -> c_int {
     let mut now = timeval { tv_sec: 0, tv_usec: 0 };
     let mut time = time;
     if active() {
@@ -336,10 +342,12 @@ hook! { fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *
             time = &raw mut now;
         }
     }
-    has_waited(real!(select(count, read, write, except, time): fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int))
+    has_waited(real!(select(count, read, write, except, time):
+        fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int))
 } }
 
-hook! { fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *const timespec, mask: usize) -> c_int {
+hook! { fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *const timespec,
+    mask: usize) -> c_int {
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     let mut time = time;
     if active() {
@@ -367,14 +375,16 @@ fn await_events(set: c_int, timeout: c_int) -> c_int {
 
 hook! { fn epoll_wait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int {
     let timeout = await_events(set, timeout);
-    let result = has_waited(real!(epoll_wait(set, events, most, timeout): fn(c_int, *mut epoll_event, c_int, c_int) -> c_int));
+    let result = has_waited(real!(epoll_wait(set, events, most, timeout):
+        fn(c_int, *mut epoll_event, c_int, c_int) -> c_int));
     has_events(events, result);
     result
 } }
 
 hook! { fn epoll_pwait(set: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: usize) -> c_int {
     let timeout = await_events(set, timeout);
-    let result = has_waited(real!(epoll_pwait(set, events, most, timeout, mask): fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int));
+    let result = has_waited(real!(epoll_pwait(set, events, most, timeout, mask):
+        fn(c_int, *mut epoll_event, c_int, c_int, usize) -> c_int));
     has_events(events, result);
     result
 } }

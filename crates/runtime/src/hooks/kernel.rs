@@ -157,8 +157,10 @@ changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask s
 macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() {
         STATE.enter().timers = true;
-        crate::drive::explored::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not explored"));
-        crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has little of"));
+        crate::drive::explored::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not \
+             explored"));
+        crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has \
+             little of"));
     } })* };
 }
 
@@ -186,11 +188,13 @@ fn map(
     at
 }
 
-hook! { fn mmap(address: *mut c_void, length: size_t, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> *mut c_void {
+hook! { fn mmap(address: *mut c_void, length: size_t, protection: c_int, flags: c_int, file: c_int,
+    offset: off_t) -> *mut c_void {
     map(address, length, protection, flags, file, offset)
 } }
 
-hook! { fn mmap64(address: *mut c_void, length: size_t, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> *mut c_void {
+hook! { fn mmap64(address: *mut c_void, length: size_t, protection: c_int, flags: c_int, file: c_int,
+    offset: off_t) -> *mut c_void {
     map(address, length, protection, flags, file, offset)
 } }
 

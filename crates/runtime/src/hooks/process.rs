@@ -209,7 +209,8 @@ fn text(string: *const c_char) -> String {
 
 hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_uint, function: *const c_char) {
     if !active() {
-        return real!(__assert_fail(assertion, file, line, function): fn(*const c_char, *const c_char, c_uint, *const c_char));
+        return real!(__assert_fail(assertion, file, line, function):
+            fn(*const c_char, *const c_char, c_uint, *const c_char));
     }
     fibers::me().pc = global::caller();
     global::set_inside(true);

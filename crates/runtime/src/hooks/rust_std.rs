@@ -62,7 +62,8 @@ const ALL: [Led; 17] = [
     led!("std" "sys" "sync" "rwlock" "futex" "RwLock" "write_contended" => fencepost_std_rwlock_write, WRITE),
     led!("std" "sys" "sync" "rwlock" "futex" "RwLock" "wake_writer_or_readers" => fencepost_std_rwlock_wake, WAKE),
     led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait" => fencepost_std_condvar_wait, WAIT),
-    led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait_timeout" => fencepost_std_condvar_wait_until, WAIT_TIMEOUT),
+    led!("std" "sys" "sync" "condvar" "futex" "Condvar" "wait_timeout"
+        => fencepost_std_condvar_wait_until, WAIT_TIMEOUT),
     led!("std" "condvar" "Condvar" "notify_one" => fencepost_std_condvar_notify_one, NOTIFY_ONE),
     led!("std" "condvar" "Condvar" "notify_all" => fencepost_std_condvar_notify_all, NOTIFY_ALL),
     led!("std" "sys" "sync" "once" "futex" "Once" "call" => fencepost_std_once_call, ONCE_CALL),

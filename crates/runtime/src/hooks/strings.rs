@@ -78,7 +78,8 @@ unsafe fn set(to: *mut u8, byte: i32, length: usize) -> *mut u8 {
 /// A function of up to four arguments that gets the return address as the fifth and the stack pointer as the sixth:
 /// the runtime calls it too, and must not overwrite where the program called from.
 macro_rules! quiet {
-    (fn $name:ident($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty, $place:ident) -> $ret:ty $body:block) => {
+    (fn $name:ident($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty, $place:ident) -> $ret:ty
+        $body:block) => {
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -106,7 +107,8 @@ macro_rules! quiet {
     (@fill $name:ident ($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty,) $place:ident $ret:ty $body:block) => {
         quiet! { fn $name($a: $ta, $b: $tb, $c: $tc, _d: usize, $place) -> $ret $body }
     };
-    (@fill $name:ident ($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty,) $place:ident $ret:ty $body:block) => {
+    (@fill $name:ident ($a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty,) $place:ident $ret:ty
+        $body:block) => {
         quiet! { fn $name($a: $ta, $b: $tb, $c: $tc, $d: $td, $place) -> $ret $body }
     };
 }

@@ -16,7 +16,8 @@ use libc::{
     EBUSY, EDEADLK, EINVAL, ESRCH, ETIMEDOUT, c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, timespec,
 };
 
-hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int {
+hook! { fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start,
+    argument: *mut c_void) -> c_int {
     if !active() {
         if let Some(result) = early::hold(thread, attributes, start, argument) {
             return result;
@@ -296,7 +297,8 @@ pub fn thread_number() -> c_int {
 
 // Thread-local objects of C++ and Rust.
 
-hook! { fn __cxa_thread_atexit_impl(destructor: unsafe extern "C-unwind" fn(*mut c_void), object: *mut c_void, library: *mut c_void) -> c_int {
+hook! { fn __cxa_thread_atexit_impl(destructor: unsafe extern "C-unwind" fn(*mut c_void), object: *mut c_void,
+    library: *mut c_void) -> c_int {
     if !active() {
         return real!(__cxa_thread_atexit_impl(destructor, object, library):
             fn(unsafe extern "C-unwind" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int);

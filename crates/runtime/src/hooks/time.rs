@@ -61,13 +61,15 @@ hook! { fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
 hook! { fn clock_nanosleep(name: c_int, flags: c_int, time: *const timespec, left: *mut timespec) -> c_int {
     if !active() {
         early::release();
-        return real!(clock_nanosleep(name, flags, time, left): fn(c_int, c_int, *const timespec, *mut timespec) -> c_int);
+        return real!(clock_nanosleep(name, flags, time, left):
+            fn(c_int, c_int, *const timespec, *mut timespec) -> c_int);
     }
     text::read(time as usize, size_of::<timespec>());
     // SAFETY: the program's time.
     let time = unsafe { &*time };
     let absolute = flags & libc::TIMER_ABSTIME != 0;
-    let deadline = if absolute { clock::since_start(name, time) } else { clock::now().saturating_add(nanoseconds(time)) };
+    let from_now = || clock::now().saturating_add(nanoseconds(time));
+    let deadline = if absolute { clock::since_start(name, time) } else { from_now() };
     at_work(|| sleep_until(deadline));
     0
 } }

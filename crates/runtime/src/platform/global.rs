@@ -127,8 +127,8 @@ mod unchecked {
 
 /// Who has entered what.
 ///
-/// Nothing here leaves on a stack what is another value the next time: an exploration recognises threads by their stacks,
-/// and below the program's frames there is what hooks have left.
+/// Nothing here leaves on a stack what is another value the next time: an exploration recognises threads by their
+/// stacks, and below the program's frames there is what hooks have left.
 #[cfg(feature = "checked")]
 mod checked {
     use std::panic::Location;

@@ -13,8 +13,19 @@ pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
     // SAFETY: the kernel's calling convention; rcx and r11 are overwritten by the instruction. The caller answers for
     // the rest.
     unsafe {
-        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
-            in("r10") args[3], in("r8") args[4], in("r9") args[5], lateout("rcx") _, lateout("r11") _, options(nostack));
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
     }
     result
 }

@@ -92,9 +92,11 @@ impl Donor {
         // SAFETY: any bits are attributes once libc has initialised them.
         let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
         real!(pthread_attr_init(&mut attributes): fn(*mut pthread_attr_t) -> i32);
-        real!(pthread_attr_setstack(&mut attributes, stack, side_stack - stack): fn(*mut pthread_attr_t, usize, usize) -> i32);
+        real!(pthread_attr_setstack(&mut attributes, stack, side_stack - stack):
+            fn(*mut pthread_attr_t, usize, usize) -> i32);
         let error = real!(pthread_create(&mut pthread, &attributes, donate, life as *mut c_void):
-            fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void, *mut c_void) -> i32);
+            fn(*mut pthread_t, *const pthread_attr_t, extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+                *mut c_void) -> i32);
         global::set_for_libc(before);
         sys::signal_mask(mask);
         if error != 0 {

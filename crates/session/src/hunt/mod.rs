@@ -69,7 +69,8 @@ fn validate(request: &HuntRequest) -> Result<(), Error> {
     if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) {
         let why = match model {
             Model::C11 => {
-                "under c11 a load reads an older store although nothing was reordered, so that there is no pair of accesses \
+                "under c11 a load reads an older store although nothing was reordered, so that there is no pair of \
+                 accesses \
                  to hold in order; check and test find what goes wrong under c11"
             }
             _ => "it has no machine that reorders what sc orders",

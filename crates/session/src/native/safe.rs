@@ -95,8 +95,9 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Fences around every way out, until there is none; then one after the other is taken away, or made weaker, as long
-    /// as the program stays safe. Each answer is an exploration of its own. Whether the result was verified to the end.
+    /// Fences around every way out, until there is none; then one after the other is taken away, or made weaker, as
+    /// long as the program stays safe. Each answer is an exploration of its own. Whether the result was verified to the
+    /// end.
     fn orderings(&self, results: &Results) -> Vec<(Fence, bool)> {
         let mut fences: Vec<Fence> = Vec::new();
         let mut ways_out = leavings(results);

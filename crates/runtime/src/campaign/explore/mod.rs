@@ -2,9 +2,10 @@
 //!
 //! The exploration runs on the campaign's stack and sees the program as it sees any other: it resumes a thread with a
 //! reply, and the thread comes back with its next operation. Atomics and synchronisation are its events, and plain
-//! accesses to memory that turns out to be shared without synchronisation (see [`shared`](crate::drive::explored::shared)); other plain accesses go
-//! to memory and to the race detector, whose clocks come from the graph. How a thread asks, and which of its accesses
-//! are events, is below ([`explored`](crate::drive::explored)).
+//! accesses to memory that turns out to be shared without synchronisation (see
+//! [`shared`](crate::drive::explored::shared)); other plain accesses go to memory and to the race detector, whose
+//! clocks come from the graph. How a thread asks, and which of its accesses are events, is below
+//! ([`explored`](crate::drive::explored)).
 //!
 //! What makes this sound, and where it ends:
 //!
