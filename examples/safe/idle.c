@@ -1,7 +1,7 @@
 // A consumer that sleeps when there is no work, and a producer that takes the lock only if somebody sleeps: figure 1 of
 // Burckhardt and Musuvathi, Memory Model Safety of Programs. Under sc the producer sees that the consumer idles, or the
 // consumer sees that there is work. Under tso both loads can pass the stores before them: the wake-up is lost, and the
-// consumer sleeps for ever.
+// consumer sleeps forever.
 //
 //     fencepost safe examples/safe/idle.c             unsafe
 //     fencepost cc -DFIXED examples/safe/idle.c -o idle && fencepost safe ./idle    safe

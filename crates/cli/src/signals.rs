@@ -19,7 +19,7 @@ pub fn catch() {
     }
 }
 
-/// A file that grows beyond a limit is an error of whoever writes it, not the end of the process.
+/// A file that grows past a limit is an error of whoever writes it, not the end of the process.
 pub fn survive_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }

@@ -27,11 +27,11 @@ static void *f(void *p) { x++; return p; }
 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); return x - 1; }
 ";
 
-/// One thread computes for ever, without any operation that the runtime sees.
+/// One thread computes forever, without any operation that the runtime sees.
 const HANGS: &str = "#include <pthread.h>
-__attribute__((no_sanitize_thread)) static void *compute_for_ever(void *p) { for (;;) __asm__ volatile(\"\"); return \
+__attribute__((no_sanitize_thread)) static void *compute_forever(void *p) { for (;;) __asm__ volatile(\"\"); return \
 p; }
-int main(void) { pthread_t t; pthread_create(&t, 0, compute_for_ever, 0); pthread_join(t, 0); return 0; }
+int main(void) { pthread_t t; pthread_create(&t, 0, compute_forever, 0); pthread_join(t, 0); return 0; }
 ";
 
 /// A directory for the program, and one for everything temporary, so that what is left there can be seen.
@@ -104,14 +104,14 @@ fn gone(name: &str) {
     }
 }
 
-const FOR_EVER: [&str; 4] = ["--time", "1h", "--format", "json"];
+const ENDLESS: [&str; 4] = ["--time", "1h", "--format", "json"];
 
 /// The finding is written while the campaign goes on; then a signal ends it, and all is as if a limit had.
 #[test]
 fn a_signal_ends_a_run_with_what_was_found() {
     for signal in ["-INT", "-TERM"] {
         let place = Workspace::with("racy_signal.c", RACY);
-        let args = [&["test", "racy_signal.c", "--keep-going"][..], &FOR_EVER].concat();
+        let args = [&["test", "racy_signal.c", "--keep-going"][..], &ENDLESS].concat();
         let child = place.command(&args).spawn().unwrap();
         assert_eq!(place.await_finding()["finding"]["kind"], "data-race");
         send(&child, signal);
@@ -134,7 +134,7 @@ fn a_signal_ends_a_run_with_what_was_found() {
 fn what_was_interrupted_before_it_found_anything_is_incomplete() {
     for (command, model) in [("test", "c11"), ("test", "tso"), ("hunt", "tso")] {
         let place = Workspace::with("clean_signal.c", CLEAN);
-        let time: &[&str] = if command == "hunt" { &["--executions", "100000000"] } else { &FOR_EVER[..2] };
+        let time: &[&str] = if command == "hunt" { &["--executions", "100000000"] } else { &ENDLESS[..2] };
         let args = [&[command, "clean_signal.c", "--format", "json", "--model", model][..], time].concat();
         let child = place.command(&args).spawn().unwrap();
         while running("clean_signal") == 0 {
@@ -165,7 +165,7 @@ fn a_litmus_campaign_ends_with_a_signal_as_well() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let place = Workspace::with("racy_twice.c", RACY);
-    let args = [&["test", "racy_twice.c", "--keep-going"][..], &FOR_EVER].concat();
+    let args = [&["test", "racy_twice.c", "--keep-going"][..], &ENDLESS].concat();
     let child = place.command(&args).spawn().unwrap();
     place.await_finding();
     // Stopped, it gets both together.
@@ -183,7 +183,7 @@ fn a_second_signal_ends_at_once() {
 #[test]
 fn killing_the_host_loses_nothing_that_was_announced() {
     let place = Workspace::with("racy_killed.c", RACY);
-    let args = [&["test", "racy_killed.c", "--keep-going", "--jobs", "2"][..], &FOR_EVER].concat();
+    let args = [&["test", "racy_killed.c", "--keep-going", "--jobs", "2"][..], &ENDLESS].concat();
     let child = place.command(&args).spawn().unwrap();
     place.await_finding();
     send(&child, "-KILL");

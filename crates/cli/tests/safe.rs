@@ -57,7 +57,7 @@ fn sc_is_refused() {
     assert!(fencepost(directory.path(), &["safe", "SB.litmus", "--model", "sc"]).refused().contains("sc-safe"));
 }
 
-/// Figure 1 of the paper: under tso the consumer may sleep for ever; with a fence in each thread nothing leaves sc.
+/// Figure 1 of the paper: under tso the consumer may sleep forever; with a fence in each thread nothing leaves sc.
 #[test]
 fn the_lost_wake_up() {
     let directory = tempfile::tempdir().expect("a directory");

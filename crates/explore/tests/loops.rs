@@ -149,7 +149,7 @@ fn a_lock_that_spins_on_compare_exchange_excludes() {
 }
 
 #[test]
-fn a_thread_that_only_computes_for_ever_is_cut_off() {
+fn a_thread_that_only_computes_forever_is_cut_off() {
     let source = r"
         C hang
         { [x]=0; }

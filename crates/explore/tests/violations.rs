@@ -33,13 +33,13 @@ exists (0:r0=0 /\\ 1:r0=0 /\\ 0:r1=0 /\\ 1:r1=0)
 ";
 
 /// Looks at every execution; it fails if this says so of its final state.
-struct Look<F> {
+struct Search<F> {
     violations: Violations,
     together: Vec<Vec<usize>>,
     fails: F,
 }
 
-impl<F: Fn(&[i64]) -> bool> Look<F> {
+impl<F: Fn(&[i64]) -> bool> Search<F> {
     fn look(&mut self, program: &LitmusProgram, graph: &Graph, outcome: Outcome) -> Flow {
         let fails = outcome == Outcome::Finished && (self.fails)(&program.state(|_| fencepost_trace::Value(0)));
         let trace = trace_of(program, graph, Model::Tso, outcome);
@@ -55,7 +55,7 @@ fn line(trace: &Trace, event: &Event) -> u32 {
     line
 }
 
-impl<F: Fn(&[i64]) -> bool> Visitor<LitmusProgram> for Look<F> {
+impl<F: Fn(&[i64]) -> bool> Visitor<LitmusProgram> for Search<F> {
     fn execution(&mut self, program: &LitmusProgram, graph: &Graph) -> Flow {
         self.look(program, graph, Outcome::Finished)
     }
@@ -70,10 +70,10 @@ impl<F: Fn(&[i64]) -> bool> Visitor<LitmusProgram> for Look<F> {
     }
 }
 
-fn explore<F: Fn(&[i64]) -> bool + Copy>(source: &str, cycles: &[Cycle], rounds: u32, fails: F) -> Look<F> {
+fn explore<F: Fn(&[i64]) -> bool + Copy>(source: &str, cycles: &[Cycle], rounds: u32, fails: F) -> Search<F> {
     let test = LitmusTest::parse("test", source.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{source}"));
     let options = Options { rounds, ..Options::new(Model::Tso) };
-    let begin = || Look { violations: Violations::new(Model::Tso, cycles.to_vec()), together: Vec::new(), fails };
+    let begin = || Search { violations: Violations::new(Model::Tso, cycles.to_vec()), together: Vec::new(), fails };
     Explorer::new(test.program(), options).expect("it has axioms").explore(begin).expect("it is deterministic")
 }
 

@@ -4,7 +4,7 @@
 
 use crate::relations::{Relation, cycle, edges};
 use crate::text::{Execution, TextStyle, relevant_events};
-use crate::{Document, ShownExecution, Timeline, words};
+use crate::{Document, ShownExecution, Timeline, step_text};
 use fencepost_trace::{EventId, FindingKind, ThreadId};
 use std::collections::BTreeMap;
 
@@ -42,9 +42,10 @@ pub fn graph(name: &str, shown: &ShownExecution, with_cycle: bool) -> String {
     for (thread, events) in &threads {
         text += &format!("  subgraph \"cluster_{thread}\" {{\n    label={};\n", quoted(&view.describe.thread(*thread)));
         for event in events.iter().filter_map(|id| view.trace.event(*id)) {
-            let mut label = format!("#{}  {}", timeline.number(event.id), words::source(&view, &timeline, event));
-            let more =
-                [words::effect(&view, &timeline, event)].into_iter().chain(words::remarks(&view, &timeline, event));
+            let mut label = format!("#{}  {}", timeline.number(event.id), step_text::source(&view, &timeline, event));
+            let more = [step_text::effect(&view, &timeline, event)]
+                .into_iter()
+                .chain(step_text::remarks(&view, &timeline, event));
             more.filter(|line| !line.is_empty()).for_each(|line| label += &format!("\n{line}"));
             let mark = if cycle.contains(&event.id) { ", color=red, penwidth=2" } else { "" };
             text += &format!("    e{} [label={}{mark}];\n", timeline.number(event.id), quoted(&label));

@@ -55,8 +55,8 @@ mod relations;
 mod run;
 mod safety;
 mod sarif;
+mod step_text;
 pub mod text;
-mod words;
 
 pub use describe::{Describe, statement_at};
 pub use document::{Document, Report};

@@ -4,7 +4,7 @@
 //! execution is a code flow: a thread flow for each thread, with `executionOrder` for how they interleave.
 
 use crate::text::{Execution, TextStyle, clean, relevant_events};
-use crate::{Document, Evidence, ShownExecution, Timeline, words};
+use crate::{Document, Evidence, ShownExecution, Timeline, step_text};
 use fencepost_trace::{Finding, FindingKind, FindingLabel, Label, Severity, ThreadId};
 use serde_json::{Map, Value, json};
 
@@ -81,7 +81,7 @@ fn about(kind: FindingKind) -> (&'static str, &'static str) {
         FindingKind::Livelock => ("Livelock", "Every thread that is left goes around a loop that nobody ends."),
         FindingKind::UseAfterFree => ("Use after free", "Memory is used after it was given back."),
         FindingKind::DoubleFree => ("Double free", "Memory is given back twice."),
-        FindingKind::HeapOverflow => ("Heap overflow", "An access goes beyond a block of memory."),
+        FindingKind::HeapOverflow => ("Heap overflow", "An access goes past a block of memory."),
         FindingKind::MutexMisuse => ("Misuse of a lock", "A lock or the like is used in a way that is undefined."),
         FindingKind::UninitialisedRead => ("Uninitialised read", "Memory is read that nobody wrote."),
         FindingKind::Leak => ("Leak", "Memory is not given back."),
@@ -226,10 +226,10 @@ fn code_flow(shown: &ShownExecution) -> Value {
             continue;
         };
         order += 1;
-        let remarks = words::remarks(&view, &timeline, event);
-        let mut text = words::effect(&view, &timeline, event);
+        let remarks = step_text::remarks(&view, &timeline, event);
+        let mut text = step_text::effect(&view, &timeline, event);
         if text.is_empty() {
-            text = words::source(&view, &timeline, event);
+            text = step_text::source(&view, &timeline, event);
         }
         remarks.iter().for_each(|remark| text += &format!("; {remark}"));
         let text = format!("#{}: {text}", timeline.number(event.id));

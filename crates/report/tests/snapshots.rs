@@ -133,9 +133,9 @@ P1 (atomic_int* x, atomic_int* y) {
 }
 ";
 
-struct Words;
+struct SampleNames;
 
-impl Describe for Words {
+impl Describe for SampleNames {
     fn thread(&self, thread: ThreadId) -> String {
         format!("P{thread}")
     }
@@ -191,7 +191,7 @@ fn trace(model: Model, steps: &[(u32, u32, EventKind)], x: &[u32], y: &[u32]) ->
 fn shown(trace: &Trace, order: Order, races: &[(EventId, EventId)], style: TextStyle) -> String {
     let state = [("0:r0".to_owned(), "0".to_owned()), ("1:r0".to_owned(), "0".to_owned())];
     text::execution(
-        &Execution { trace, order, describe: &Words, races, state: &state, involved: &[], marks: &[] },
+        &Execution { trace, order, describe: &SampleNames, races, state: &state, involved: &[], marks: &[] },
         style,
     )
 }
@@ -290,13 +290,13 @@ fn a_run_that_found_something() {
     let execution = ShownExecution {
         trace: buffers(),
         order: Order::Executed,
-        describe: Rc::new(Words),
+        describe: Rc::new(SampleNames),
         races: Vec::new(),
         state,
         involved: Vec::new(),
         marks: Vec::new(),
     };
-    check("run-fail.txt", &text::run(&report, &[execution.into()], &Words, style(100)));
+    check("run-fail.txt", &text::run(&report, &[execution.into()], &SampleNames, style(100)));
     check("run-fail.json", &report.to_json());
     assert_eq!(serde_json::from_str::<RunReport>(&report.to_json()).unwrap(), report);
 }
@@ -308,7 +308,7 @@ fn runs_that_found_nothing() {
     let nothing_new = RunReport { coverage: Some(Seen::new([0, 7], 10_000)), ..run(Verdict::Pass, vec![]) };
     let some_new = RunReport { coverage: Some(Seen::new([0, 9_000, 9_500], 10_000)), ..run(Verdict::Pass, vec![]) };
     let reports = [complete, run(Verdict::Incomplete, vec![]), nothing_new, some_new];
-    let text = reports.map(|report| text::run(&report, &[], &Words, style(100)));
+    let text = reports.map(|report| text::run(&report, &[], &SampleNames, style(100)));
     check("run-pass.txt", &text.join("\n"));
 }
 
@@ -331,7 +331,7 @@ fn a_long_execution_is_cut_to_what_matters() {
     let shown = Execution {
         trace: &trace,
         order: Order::Executed,
-        describe: &Words,
+        describe: &SampleNames,
         races: &[],
         state: &[],
         involved: &[ThreadId(1)],
@@ -393,7 +393,7 @@ fn stacks_and_output_are_cut() {
 fn a_campaign_that_came_to_no_end_says_so() {
     let mut report = run(Verdict::Incomplete, vec![]);
     (report.blocked, report.states) = (report.executions, None);
-    check("run-cut-off.txt", &text::run(&report, &[], &Words, style(100)));
+    check("run-cut-off.txt", &text::run(&report, &[], &SampleNames, style(100)));
 }
 
 // ---- for machines
@@ -405,7 +405,7 @@ fn findings_for_machines() {
     let execution = ShownExecution {
         trace: buffers(),
         order: Order::Executed,
-        describe: Rc::new(Words),
+        describe: Rc::new(SampleNames),
         races: Vec::new(),
         state: Vec::new(),
         involved: Vec::new(),
@@ -413,7 +413,7 @@ fn findings_for_machines() {
     };
     let evidence = [execution.into()];
     let report = Report::Run(run(Verdict::Fail, vec![data_race()]));
-    let document = Document { report: &report, evidence: &evidence, describe: &Words };
+    let document = Document { report: &report, evidence: &evidence, describe: &SampleNames };
     let render = |format: Format| format.render(&document, style(100));
     let json = serde_json::from_str(&render(Format::Json)).expect("JSON");
     Schema::new("report").holds(&json, "json");

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_the_same_stream_for_ever() {
+    fn a_seed_means_the_same_stream_forever() {
         // The first outputs of SplitMix64 for seed 0, as published with the reference implementation.
         let mut random = Random::new(0);
         assert_eq!(random.bits(), 0xe220_a839_7b1d_cdaf);

@@ -85,7 +85,7 @@ impl<T: Threads> Explorer<T> {
         })
     }
 
-    /// Remembers no more than so many states. Beyond, nothing is lost and no execution told twice, but runs are made
+    /// Remembers no more than so many states. Past that, nothing is lost and no execution told twice, but runs are made
     /// that could have been left out.
     pub fn remembering(self, bound: usize) -> Self {
         Explorer { bound, ..self }

@@ -29,11 +29,11 @@
 //!
 //! *Not all threads are asked.* A group of threads is enough if nobody outside of it may write, with or after its next
 //! read, where a thread of the group reads next; and if some thread of it cannot stay where it is forever. Take a
-//! vector beyond the state, and an execution as above. If it has events of the group, the first of them reads what is
-//! there: who writes there is in the group, and has done nothing yet. So it can be the next event after the state. And
-//! it has such events: a thread that can go on in the end would, and an access without a guard always can. One with a
-//! guard can, unless somebody who has written there stopped with a value that the guard refuses; if all threads of a
-//! group may stay like that, another group is asked as well.
+//! vector that goes on from the state, and an execution as above. If it has events of the group, the first of them
+//! reads what is there: who writes there is in the group, and has done nothing yet. So it can be the next event after
+//! the state. And it has such events: a thread that can go on in the end would, and an access without a guard always
+//! can. One with a guard can, unless somebody who has written there stopped with a value that the guard refuses; if all
+//! threads of a group may stay like that, another group is asked as well.
 //!
 //! *Where a thread may write* is not known beforehand. It is learnt from all executions so far: a thread with the same
 //! history does the same (`knowledge`). When more becomes known of a thread that was not asked, so that the group was

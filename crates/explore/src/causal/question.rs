@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 /// One read of a question.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
-    /// Its event; those beyond the graph's are the observer's.
+    /// Its event; those behind the graph's are the observer's.
     pub event: usize,
     pub place: Place,
     /// What it may read.

@@ -88,7 +88,7 @@ pub(crate) struct Context {
     /// Has the program seen who was the last to drop an `Arc`, or how many there are?
     pub(crate) arcs_observed: Cell<bool>,
     /// Was a thread left while Rust was about to abort? Then this kernel thread must not panic any more.
-    pub(super) beyond_panics: Cell<bool>,
+    pub(super) past_panics: Cell<bool>,
     /// How many last `Arc`s are being dropped.
     pub(crate) dropping: Cell<u32>,
 }
@@ -165,7 +165,7 @@ impl Context {
                     tracked: RefCell::default(),
                     next_tracked: Cell::new(0),
                     arcs_observed: Cell::new(false),
-                    beyond_panics: Cell::new(false),
+                    past_panics: Cell::new(false),
                     dropping: Cell::new(0),
                 })
             };
@@ -179,8 +179,8 @@ impl Context {
     }
 
     /// Must this kernel thread not panic any more?
-    pub(super) fn is_beyond_panics(&self) -> bool {
-        self.beyond_panics.get()
+    pub(super) fn is_past_panics(&self) -> bool {
+        self.past_panics.get()
     }
 
     /// The thread that runs.

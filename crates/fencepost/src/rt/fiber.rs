@@ -109,7 +109,7 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         // Without a reason for this, the fiber is unwound from where it waits for its next body.
-        if self.busy || self.context.is_beyond_panics() {
+        if self.busy || self.context.is_past_panics() {
             drop(self.abandon());
         }
     }

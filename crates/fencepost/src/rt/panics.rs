@@ -25,7 +25,7 @@ fn keep(info: &PanicHookInfo<'_>) -> bool {
     let place = info.location().map(|at| format!(" at {at}")).unwrap_or_default();
     // What Rust says when it is about to abort. It does not come to that: the thread stops here.
     if text.starts_with("panic in a ") {
-        context.beyond_panics.set(true);
+        context.past_panics.set(true);
         let first = context.state(|state| state.panic.take()).unwrap_or_default();
         let message = format!("{first}: {text}, and the process would be aborted");
         let fault = Fault { kind: FaultKind::Abort, message, places: Vec::new() };

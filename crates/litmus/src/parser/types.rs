@@ -6,9 +6,9 @@ use crate::error::Result;
 use crate::int::Int;
 use crate::lexer::TokenKind;
 
-/// What the words of a type have said so far.
+/// What the specifiers of a type have said so far.
 #[derive(Default)]
-struct Words {
+struct Specifiers {
     /// A type with a name of its own, or `char`.
     named: Option<Int>,
     int: bool,
@@ -30,64 +30,64 @@ impl Parser<'_> {
     /// A type with its qualifiers, up to what is not part of it.
     pub(super) fn type_name(&mut self) -> Result<Type> {
         let pos = self.token.pos;
-        let mut words = Words::default();
+        let mut specifiers = Specifiers::default();
         while let TokenKind::Name(word) = self.token.kind {
             if let Some((int, atomic)) = named(word) {
-                if words.any {
+                if specifiers.any {
                     return self.fail(format!("`{word}` cannot be combined with the type before it"));
                 }
-                words.named = Some(int);
-                words.atomic |= atomic;
-                words.any = true;
+                specifiers.named = Some(int);
+                specifiers.atomic |= atomic;
+                specifiers.any = true;
             } else if is_keyword(word) {
-                self.keyword(word, &mut words)?;
+                self.keyword(word, &mut specifiers)?;
             } else if !is_qualifier(word) {
                 break;
             }
-            words.atomic |= word == "_Atomic";
+            specifiers.atomic |= word == "_Atomic";
             self.advance()?;
-            if word == "_Atomic" && self.is("(") && !words.any {
+            if word == "_Atomic" && self.is("(") && !specifiers.any {
                 self.advance()?;
                 let inner = self.nested(Self::type_name)?;
                 self.expect(")", "after the type in `_Atomic(`")?;
-                words.named = Some(inner.int);
-                words.any = true;
+                specifiers.named = Some(inner.int);
+                specifiers.any = true;
             }
         }
-        if !words.any {
+        if !specifiers.any {
             return Err(pos.error(format!("expected a type, found {}", self.token.kind.describe())));
         }
-        Ok(Type { int: words.int_type(), atomic: words.atomic })
+        Ok(Type { int: specifiers.int_type(), atomic: specifiers.atomic })
     }
 
-    /// One of the words that C combines to types.
-    fn keyword(&self, word: &str, words: &mut Words) -> Result<()> {
-        let char_like = matches!(words.named, Some(Int::I8));
-        let sized = words.int || words.short || words.long > 0;
+    /// One of the specifiers that C combines to types.
+    fn keyword(&self, word: &str, specifiers: &mut Specifiers) -> Result<()> {
+        let char_like = matches!(specifiers.named, Some(Int::I8));
+        let sized = specifiers.int || specifiers.short || specifiers.long > 0;
         let possible = match word {
-            "char" => words.named.is_none() && !sized,
-            "int" => words.named.is_none() && !words.int,
-            "short" => words.named.is_none() && !words.short && words.long == 0,
-            "long" => words.named.is_none() && !words.short && words.long < 2,
-            _ => (words.named.is_none() || char_like) && !words.signed && !words.unsigned,
+            "char" => specifiers.named.is_none() && !sized,
+            "int" => specifiers.named.is_none() && !specifiers.int,
+            "short" => specifiers.named.is_none() && !specifiers.short && specifiers.long == 0,
+            "long" => specifiers.named.is_none() && !specifiers.short && specifiers.long < 2,
+            _ => (specifiers.named.is_none() || char_like) && !specifiers.signed && !specifiers.unsigned,
         };
         if !possible {
             return self.fail(format!("`{word}` cannot be combined with the type before it"));
         }
         match word {
-            "char" => words.named = Some(Int::I8),
-            "int" => words.int = true,
-            "short" => words.short = true,
-            "long" => words.long += 1,
-            "signed" => words.signed = true,
-            _ => words.unsigned = true,
+            "char" => specifiers.named = Some(Int::I8),
+            "int" => specifiers.int = true,
+            "short" => specifiers.short = true,
+            "long" => specifiers.long += 1,
+            "signed" => specifiers.signed = true,
+            _ => specifiers.unsigned = true,
         }
-        words.any = true;
+        specifiers.any = true;
         Ok(())
     }
 }
 
-impl Words {
+impl Specifiers {
     fn int_type(&self) -> Int {
         match (self.named, self.unsigned) {
             (Some(Int::I8), true) => Int::U8,

@@ -5,7 +5,7 @@
 
 use crate::relations::{Relation, cycle, edges};
 use crate::text::{Execution, Mark, TextStyle, relevant_events};
-use crate::{Document, Evidence, Report, ShownExecution, Timeline, words};
+use crate::{Document, Evidence, Report, ShownExecution, Timeline, step_text};
 use fencepost_trace::{Event, EventKind, Finding, FindingKind, Label, Location, Severity};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,9 +193,9 @@ fn step(view: &Execution<'_>, timeline: &Timeline, event: &Event, is_kept: bool)
         EventKind::Commit { .. } => "commit",
     };
     step.insert("k".into(), kind.into());
-    step.insert("s".into(), words::source(view, timeline, event).into());
-    step.insert("e".into(), words::effect(view, timeline, event).into());
-    let remarks = words::remarks(view, timeline, event);
+    step.insert("s".into(), step_text::source(view, timeline, event).into());
+    step.insert("e".into(), step_text::effect(view, timeline, event).into());
+    let remarks = step_text::remarks(view, timeline, event);
     if !remarks.is_empty() {
         step.insert("r".into(), remarks.into());
     }
@@ -235,7 +235,7 @@ fn step(view: &Execution<'_>, timeline: &Timeline, event: &Event, is_kept: bool)
 
 /// What is no event, but worth a row.
 fn marked(view: &Execution<'_>, mark: &Mark) -> Value {
-    json!({ "t": mark.thread.0, "k": "mark", "s": words::statement(view, &mark.label), "e": "", "r": [mark.remark],
+    json!({ "t": mark.thread.0, "k": "mark", "s": step_text::statement(view, &mark.label), "e": "", "r": [mark.remark],
             "file": mark.label.file, "line": mark.label.line, "fn": mark.label.function, "main": true })
 }
 

@@ -6,7 +6,7 @@
 use super::TextStyle;
 use super::layout::{clean, counted, cut, width, wrap};
 use super::relevant::relevant;
-use crate::words::{effect, remarks, source, statement};
+use crate::step_text::{effect, remarks, source, statement};
 use crate::{Describe, Order, ShownExecution, Timeline};
 use fencepost_trace::{Event, EventId, Label, Outcome, ThreadId, Trace};
 

@@ -4,22 +4,22 @@ use super::{kernel, watch};
 use crate::drive::restart::irreversible;
 use crate::results;
 
-macro_rules! beyond_undoing {
+macro_rules! irreversible_calls {
     ($($name:ident)*) => { $(watch! { fn $name() { irreversible(concat!(stringify!($name), "()")) } })* };
 }
 
 // Other processes.
-beyond_undoing! { clone posix_spawn posix_spawnp system popen daemon forkpty }
+irreversible_calls! { clone posix_spawn posix_spawnp system popen daemon forkpty }
 
 // Who the process is, and what it may do.
-beyond_undoing! {
+irreversible_calls! {
     setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups setpgid setpgrp setsid
     chroot unshare setns ptrace nice setpriority
     setrlimit setrlimit64
 }
 
 // Code and memory that others may hold on to.
-beyond_undoing! { dlopen dlmopen shmat sem_open mq_open brk mlockall timer_create }
+irreversible_calls! { dlopen dlmopen shmat sem_open mq_open brk mlockall timer_create }
 
 watch! { fn sbrk(more: isize) {
     if more != 0 {

@@ -68,9 +68,9 @@ pub(crate) use address;
 macro_rules! real {
     ($name:ident($($arg:expr),* $(,)?): fn($($ty:ty),*) $(-> $ret:ty)?) => {{
         let address = $crate::platform::real::address!($name);
+        type Function = unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)?;
         // SAFETY: the symbol of this name has this signature in every libc that is supported.
-        let function =
-            unsafe { std::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)?>(address) };
+        let function = unsafe { std::mem::transmute::<usize, Function>(address) };
         // SAFETY: the program's own call, passed on, or one of the runtime's with arguments that are right.
         unsafe { function($($arg),*) }
     }};

@@ -8,7 +8,7 @@ use super::candidate::Witness;
 use super::options::is_late;
 use super::round::Round;
 use super::search::Search;
-use super::settle::blame;
+use super::settle::keep_minimal_sets;
 use super::subject::{Attempt, BASE_SEED, Exposure, Subject};
 use super::trials::{on_schedule, share};
 use crate::error::Error;
@@ -47,7 +47,7 @@ impl<S: Subject> Round<'_, S> {
             exposures.extend(looked.exposures);
             fails |= looked.fails;
         }
-        blame(&mut exposures);
+        keep_minimal_sets(&mut exposures);
         let each = self.alone(search, &mut exposures)?;
         let unexplained = fails && !exposures.iter().any(|exposure| exposure.harm.is_some());
         search.complete &= !is_late(self.deadline);

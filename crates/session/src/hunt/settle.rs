@@ -72,7 +72,7 @@ pub fn settle(
     search.executions += explored.executions;
     explored.exposures.iter_mut().for_each(|exposure| exposure.attempt = order[exposure.attempt]);
     explored.exposures.iter_mut().for_each(|exposure| exposure.with.iter_mut().for_each(|i| *i = order[*i]));
-    blame(&mut explored.exposures);
+    keep_minimal_sets(&mut explored.exposures);
     search.settled = explored.complete;
     if explored.complete {
         // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by
@@ -91,7 +91,7 @@ pub fn settle(
 
 /// Where cycles make the program fail together: of these sets those count that have no cycle which is enough alone, and
 /// no smaller set in them. Each cycle of one gets an exposure of its own.
-pub fn blame(exposures: &mut Vec<Exposure>) {
+pub fn keep_minimal_sets(exposures: &mut Vec<Exposure>) {
     let (sets, mut rest): (Vec<Exposure>, Vec<Exposure>) =
         std::mem::take(exposures).into_iter().partition(|exposure| !exposure.with.is_empty());
     let alone: Vec<usize> = rest.iter().filter(|exposure| exposure.harm.is_some()).map(|e| e.attempt).collect();

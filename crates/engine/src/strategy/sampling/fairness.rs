@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_goes_first_for_ever() {
+    fn nobody_goes_first_forever() {
         let mut fairness = Fairness::new(true);
         let alone: Vec<bool> = (0..=MOST_IN_A_ROW).map(|_| fairness.goes(A, false, 0).is_some()).collect();
         assert_eq!(alone.iter().position(|behind| *behind), Some(MOST_IN_A_ROW as usize));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_point_of_change_the_first_goes_on_for_ever() {
+    fn without_a_point_of_change_the_first_goes_on_forever() {
         let firsts: Vec<usize> = (0..60)
             .map(|seed| picks(seed, 1, 30))
             .map(|picks| {

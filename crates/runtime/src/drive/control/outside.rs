@@ -148,8 +148,8 @@ pub(super) fn bring_up_to_date(at: Location, order: LoadOrder) {
 }
 
 /// What memory holds for everybody, as the running thread has now seen: its next load of the place does not go back
-/// behind it. Nor does this go back behind what it has seen: of two stores, the one that was made first may be the later
-/// one.
+/// behind it. Nor does this go back behind what it has seen: of two stores, the one that was made first may be the
+/// later one.
 pub fn newest(at: Location) -> Value {
     let control = &mut *control();
     if let Engine::C11(execution) = &mut control.engine
