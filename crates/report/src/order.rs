@@ -27,6 +27,10 @@ pub struct Timeline {
     numbers: Vec<u32>,
     /// By event: when a store becomes visible to the other threads.
     visible: Vec<u32>,
+    newer: NewerStores,
+    /// For each list of the coherence order and each store of it: the first time at which that one or a later one is
+    /// visible, and the first at which one of them was made.
+    first: Vec<Vec<(u32, u32)>>,
 }
 
 /// What is odd about a read.
@@ -55,7 +59,16 @@ impl Timeline {
                 visible[store.index()] = numbers[event.id.index()];
             }
         }
-        Timeline { events, numbers, visible }
+        let first = trace.coherence.iter().map(|list| {
+            let mut first = vec![(u32::MAX, u32::MAX); list.stores.len() + 1];
+            for (i, store) in list.stores.iter().enumerate().rev() {
+                let (shown, made) = first[i + 1];
+                first[i] = (shown.min(visible[store.index()]), made.min(numbers[store.index()]));
+            }
+            first
+        });
+        let first = first.collect();
+        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first }
     }
 
     /// The events in order.
@@ -80,16 +93,23 @@ impl Timeline {
 
     /// Is there a newer store than the one that `reader` read?
     pub(crate) fn staleness(&self, trace: &Trace, reader: &Event) -> Option<Staleness> {
-        let newer = newer_stores(trace, reader);
+        let lists = self.newer.lists(trace, reader);
         let now = self.number(reader.id);
-        let visible = newer.iter().rev().find(|s| self.visible[s.index()] < now);
-        let buffered = || {
-            newer
-                .iter()
-                .rev()
-                .find(|s| self.number(**s) < now && trace.event(**s).is_some_and(|event| event.thread != reader.thread))
+        // The newest of all that were there; the others, of which there may be many, are not looked at.
+        let newest = |first: fn(&(u32, u32)) -> u32, is_it: &dyn Fn(EventId) -> bool| {
+            lists.iter().rev().find_map(|(list, from)| {
+                let stores = &trace.coherence[*list].stores;
+                let end = self.first[*list].partition_point(|times| first(times) < now);
+                let there = stores.get(*from..end).unwrap_or_default().iter().rev();
+                there.copied().find(|store| is_it(*store) && concerns(trace, reader, *store))
+            })
         };
-        visible.map(|s| Staleness::Stale(*s)).or_else(|| buffered().map(|s| Staleness::Buffered(*s)))
+        let is_visible = |store: EventId| self.visible[store.index()] < now;
+        let is_made = |store: EventId| {
+            self.number(store) < now && trace.event(store).is_some_and(|event| event.thread != reader.thread)
+        };
+        let visible = newest(|times| times.0, &is_visible).map(Staleness::Stale);
+        visible.or_else(|| newest(|times| times.1, &is_made).map(Staleness::Buffered))
     }
 }
 
@@ -101,19 +121,59 @@ fn source_of(event: &Event) -> Option<EventId> {
     }
 }
 
-/// The stores to bytes of `reader`'s location that come after the one it read in coherence order, itself aside.
-pub(crate) fn newer_stores(trace: &Trace, reader: &Event) -> Vec<EventId> {
-    let (Some(at), Some(from)) = (reader.kind.location(), source_of(reader)) else { return Vec::new() };
-    let lists = trace.coherence.iter().filter(|list| list.address < at.end() && at.address < list.address + list.bytes);
-    lists
-        .flat_map(|list| {
-            let seen = list.stores.iter().position(|s| *s == from).map_or(0, |position| position + 1);
-            &list.stores[seen..]
-        })
-        .copied()
-        .filter(|s| *s != reader.id)
-        .filter(|s| trace.event(*s).and_then(|e| e.kind.location()).is_some_and(|to| to.overlaps(at)))
-        .collect()
+/// Is this a store to bytes that `reader` reads, itself aside?
+fn concerns(trace: &Trace, reader: &Event, store: EventId) -> bool {
+    let written = trace.event(store).and_then(|event| event.kind.location());
+    let read = reader.kind.location();
+    store != reader.id && written.zip(read).is_some_and(|(to, at)| to.overlaps(at))
+}
+
+/// Finds the stores that are newer than the one that an event has read, without a look at all others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NewerStores {
+    /// The lists of the coherence order by their first byte, and how many bytes the longest is about.
+    by_address: Vec<usize>,
+    most_bytes: u64,
+    /// For each list, its stores by number, with their positions.
+    positions: Vec<Vec<(EventId, usize)>>,
+}
+
+impl NewerStores {
+    pub(crate) fn new(trace: &Trace) -> NewerStores {
+        let mut by_address: Vec<usize> = (0..trace.coherence.len()).collect();
+        by_address.sort_by_key(|list| trace.coherence[*list].address);
+        let positions = trace.coherence.iter().map(|list| {
+            let mut positions: Vec<_> = list.stores.iter().enumerate().map(|(i, store)| (*store, i)).collect();
+            positions.sort_unstable();
+            positions
+        });
+        let most_bytes = trace.coherence.iter().map(|list| list.bytes).max().unwrap_or(0);
+        NewerStores { by_address, most_bytes, positions: positions.collect() }
+    }
+
+    /// The lists that are about bytes of what `reader` reads, in their order; of each, where the newer stores begin.
+    fn lists(&self, trace: &Trace, reader: &Event) -> Vec<(usize, usize)> {
+        let (Some(at), Some(from)) = (reader.kind.location(), source_of(reader)) else { return Vec::new() };
+        let end = self.by_address.partition_point(|list| trace.coherence[*list].address < at.end());
+        let near = self.by_address[..end].iter().rev().copied();
+        let near = near.take_while(|list| at.address < trace.coherence[*list].address + self.most_bytes);
+        let mut lists: Vec<_> = near
+            .filter(|list| at.address < trace.coherence[*list].address + trace.coherence[*list].bytes)
+            .map(|list| {
+                let found = self.positions[list].binary_search_by_key(&from, |(store, _)| *store);
+                (list, found.map_or(0, |found| self.positions[list][found].1 + 1))
+            })
+            .collect();
+        lists.sort_unstable();
+        lists
+    }
+
+    /// The stores to bytes of `reader`'s location that come after the one it read in coherence order, itself aside.
+    pub(crate) fn of<'a>(&self, trace: &'a Trace, reader: &'a Event) -> impl Iterator<Item = EventId> + 'a {
+        let lists = self.lists(trace, reader).into_iter();
+        let stores = lists.flat_map(|(list, from)| &trace.coherence[list].stores[from..]).copied();
+        stores.filter(|store| concerns(trace, reader, *store))
+    }
 }
 
 /// Repeatedly takes, of the events that program order and reads-from permit next, the one that has the fewest events
@@ -124,12 +184,13 @@ fn least_surprising(trace: &Trace) -> Vec<EventId> {
     let mut soft: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut last_of_thread = vec![None; trace.threads as usize];
     let index = |event: EventId| event.index() - 1;
+    let newer = NewerStores::new(trace);
     for (i, event) in trace.events.iter().enumerate() {
         if let Some(slot) = last_of_thread.get_mut(event.thread.index()) {
             hard[i].extend(slot.replace(i));
         }
         hard[i].extend(source_of(event).filter(|from| !from.is_init()).map(index));
-        for store in newer_stores(trace, event) {
+        for store in newer.of(trace, event) {
             soft[index(store)].push(i);
         }
     }
@@ -152,4 +213,91 @@ fn least_surprising(trace: &Trace) -> Vec<EventId> {
         order.push(trace.events[next].id);
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost_trace::{Coherence, LoadOrder, Location, Model, Outcome, Size, StoreOrder, ThreadId, Value};
+
+    /// Stores and loads of bytes that overlap, stores that are committed late, and any store as the source of a load:
+    /// more than a model would permit.
+    fn random_trace(seed: u64) -> Trace {
+        let mut state = seed;
+        let mut draw = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        let mut events: Vec<Event> = Vec::new();
+        let mut lists = [0, 8, 12].map(|address| Coherence { address, bytes: 8 - address / 3, stores: Vec::new() });
+        for i in 1..=40 {
+            let at = [Location::new(0, Size::B8), Location::new(8, Size::B4), Location::new(8, Size::B8)];
+            let at = at[draw(3) as usize];
+            let stores: Vec<EventId> = events.iter().filter(|e| e.kind.is_write()).map(|e| e.id).collect();
+            let kind = match draw(3) {
+                0 => EventKind::Store { at, order: StoreOrder::Relaxed, value: Value::ZERO },
+                1 if !stores.is_empty() => EventKind::Commit { store: stores[draw(stores.len() as u64) as usize] },
+                _ => {
+                    let from = stores.get(draw(stores.len() as u64 + 1) as usize).copied().unwrap_or(EventId::INIT);
+                    let (order, value) = (LoadOrder::Relaxed, Value::ZERO);
+                    EventKind::Load { at, order, value, from, parts: Vec::new(), failed_rmw: false }
+                }
+            };
+            if let EventKind::Store { at, .. } = kind {
+                let of = |list: &&mut Coherence| list.address < at.end() && at.address < list.address + list.bytes;
+                for list in lists.iter_mut().filter(of) {
+                    let position = draw(list.stores.len() as u64 + 1) as usize;
+                    list.stores.insert(position, EventId(i));
+                }
+            }
+            events.push(Event { id: EventId(i), thread: ThreadId(draw(2) as u32), label: 0, kind, clock: Vec::new() });
+        }
+        Trace {
+            model: Model::Tso,
+            outcome: Outcome::Finished,
+            threads: 2,
+            events,
+            coherence: lists.into(),
+            labels: Vec::new(),
+            choices: Vec::new(),
+        }
+    }
+
+    /// What is newer, as it is defined: every store of every list is looked at.
+    fn newer_by_definition(trace: &Trace, reader: &Event) -> Vec<EventId> {
+        let (Some(at), Some(from)) = (reader.kind.location(), source_of(reader)) else { return Vec::new() };
+        let of = |list: &&Coherence| list.address < at.end() && at.address < list.address + list.bytes;
+        let behind = |list: &Coherence| {
+            let seen = list.stores.iter().position(|store| *store == from).map_or(0, |position| position + 1);
+            list.stores[seen..].to_vec()
+        };
+        let all = trace.coherence.iter().filter(of).flat_map(behind);
+        all.filter(|store| concerns(trace, reader, *store)).collect()
+    }
+
+    #[test]
+    fn what_is_newer_is_found_without_a_look_at_everything() {
+        let mut kinds = [0; 3];
+        for seed in 0..500 {
+            let trace = random_trace(seed);
+            let (newer, timeline) = (NewerStores::new(&trace), Timeline::new(&trace, Order::Executed));
+            for reader in &trace.events {
+                let expected = newer_by_definition(&trace, reader);
+                assert_eq!(newer.of(&trace, reader).collect::<Vec<_>>(), expected, "seed {seed}, {:?}", reader.id);
+                let now = timeline.number(reader.id);
+                let visible = expected.iter().rev().find(|store| timeline.visible[store.index()] < now);
+                let others = |store: &&EventId| trace.event(**store).is_some_and(|e| e.thread != reader.thread);
+                let made = expected.iter().rev().filter(others).find(|store| timeline.number(**store) < now);
+                let stale = visible.map(|store| Staleness::Stale(*store));
+                let stale = stale.or(made.map(|store| Staleness::Buffered(*store)));
+                assert_eq!(timeline.staleness(&trace, reader), stale, "seed {seed}, {:?}", reader.id);
+                kinds[match stale {
+                    None => 0,
+                    Some(Staleness::Stale(_)) => 1,
+                    Some(Staleness::Buffered(_)) => 2,
+                }] += 1;
+            }
+        }
+        assert!(kinds.iter().all(|count| *count > 100), "each is met often: {kinds:?}");
+    }
 }

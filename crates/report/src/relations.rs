@@ -1,6 +1,6 @@
 //! The relations of an execution, as edges between its events: what pictures are drawn from.
 
-use crate::order::newer_stores;
+use crate::order::NewerStores;
 use fencepost_trace::{EventId, EventKind, Trace};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -52,11 +52,12 @@ pub(crate) fn edges(trace: &Trace) -> Vec<Edge> {
         EventKind::Load { from, .. } | EventKind::Rmw { from, .. } => Some((from, event)),
         _ => None,
     });
+    let newer = NewerStores::new(trace);
     for (from, event) in readers {
         if !from.is_init() {
             edges.push((Relation::ReadsFrom, from, event.id));
         }
-        edges.extend(newer_stores(trace, event).first().map(|next| (Relation::FromRead, event.id, *next)));
+        edges.extend(newer.of(trace, event).next().map(|next| (Relation::FromRead, event.id, next)));
     }
     let mut known = HashSet::new();
     for pair in trace.coherence.iter().flat_map(|list| list.stores.windows(2)) {
@@ -111,9 +112,15 @@ pub(crate) fn cycle(trace: &Trace, edges: &[Edge]) -> Vec<EventId> {
     }
     // In the order of execution every edge but a from-read one, or one into a store that left its buffer late, goes
     // forwards: a cycle has such an edge.
+    let commits: HashMap<EventId, EventId> = (trace.events.iter())
+        .filter_map(|event| match event.kind {
+            EventKind::Commit { store } => Some((store, event.id)),
+            _ => None,
+        })
+        .collect();
     let closing = edges
         .iter()
-        .filter(|(relation, from, to)| *relation == Relation::FromRead && !is_visible_after(trace, *to, *from));
+        .filter(|(relation, from, to)| *relation == Relation::FromRead && !is_visible_after(&commits, *to, *from));
     let mut best: Vec<EventId> = Vec::new();
     for (_, from, to) in closing.take(TRIED) {
         let path = path(*to, *from, &next);
@@ -130,12 +137,9 @@ pub(crate) fn cycle(trace: &Trace, edges: &[Edge]) -> Vec<EventId> {
     (0..best.len()).filter(|i| !inner(*i)).map(|i| best[i]).collect()
 }
 
-/// Is the store seen by others only after that event?
-fn is_visible_after(trace: &Trace, store: EventId, event: EventId) -> bool {
-    let commits = |e: &&fencepost_trace::Event| matches!(e.kind, EventKind::Commit { store: s } if s == store);
-    // A store that is never committed stays in its buffer to the end.
-    let commit = trace.events.iter().find(commits).map(|e| e.id);
-    commit.unwrap_or(store) > event && store > event
+/// Is the store seen by others only after that event? One that is never committed stays in its buffer to the end.
+fn is_visible_after(commits: &HashMap<EventId, EventId>, store: EventId, event: EventId) -> bool {
+    commits.get(&store).copied().unwrap_or(store) > event && store > event
 }
 
 /// The shortest path, both ends included; empty if there is none.
