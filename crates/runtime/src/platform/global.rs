@@ -162,6 +162,7 @@ mod checked {
             place.map_or("nowhere".to_owned(), ToString::to_string)
         }
 
+        #[inline]
         #[track_caller]
         pub fn enter(&self) -> Pass<'_> {
             let here = Location::caller();
@@ -169,7 +170,9 @@ mod checked {
                 panic!("what was entered at {} is entered again at {here}", self.name());
             }
             self.place.store(std::ptr::from_ref(here).cast_mut(), Ordering::Relaxed);
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            // One kernel thread at a time is here: no need for an operation that others could not come between.
+            let count = COUNT.load(Ordering::Relaxed);
+            COUNT.store(count + 1, Ordering::Relaxed);
             ENTERED[count.min(MOST - 1)].store(std::ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
             Pass(Some(self))
         }
@@ -181,10 +184,15 @@ mod checked {
     }
 
     impl Drop for Pass<'_> {
+        #[inline]
         fn drop(&mut self) {
             let Some(entry) = self.0 else { return };
             entry.place.store(std::ptr::null_mut(), Ordering::Relaxed);
             let count = COUNT.load(Ordering::Relaxed).min(MOST);
+            // Nearly always it is the last.
+            if count > 0 && std::ptr::eq(ENTERED[count - 1].load(Ordering::Relaxed), entry) {
+                return COUNT.store(count - 1, Ordering::Relaxed);
+            }
             let is_it = |i: &usize| std::ptr::eq(ENTERED[*i].load(Ordering::Relaxed), entry);
             if let Some(at) = (0..count).rev().find(is_it) {
                 (at + 1..count)
