@@ -40,7 +40,10 @@ fn main() {
 /// Makes the library small, since it is part of the command, and says what it is, since that is looked at whenever the
 /// command starts.
 fn pack(library: &[u8], out: &Path) {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    // A debug build's own code is slow, and nobody carries it far.
+    let release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let level = if release { Compression::best() } else { Compression::fast() };
+    let mut encoder = DeflateEncoder::new(Vec::new(), level);
     encoder.write_all(library).expect("memory can be written");
     let packed = out.join("runtime.deflate");
     fs::write(&packed, encoder.finish().expect("memory can be written")).expect("cargo's directory can be written");

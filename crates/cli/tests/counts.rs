@@ -111,10 +111,10 @@ fn bugs_are_found_under_the_models_that_have_them() {
 
 /// Vectors of read values under sc, tso and pso: program, macros, numbers.
 ///
-/// Those of `mcr_example` are what brute force counts (`the_example_of_the_paper` in `crates/explore/tests/causal.rs`;
-/// its machine has too many executions with three rounds). Lamport's mutex has 8,175 reads-from classes (Nidhugg), of
-/// which these are the different vectors of values. Where every order can be told by what is read there are as many
-/// vectors as graphs (`sb`, `ninc`, `mp`).
+/// Those of `mcr_example` are what brute force counts (`the_example_of_the_paper` in
+/// `crates/explore/tests/all/causal.rs`; its machine has too many executions with three rounds). Lamport's mutex has
+/// 8,175 reads-from classes (Nidhugg), of which these are the different vectors of values. Where every order can be
+/// told by what is read there are as many vectors as graphs (`sb`, `ninc`, `mp`).
 const VECTORS: &[(&str, &str, [u64; 3])] = &[
     ("mcr_example", "-DN=1", [2, 2, 10]),
     ("mcr_example", "-DN=2", [52, 52, 188]),

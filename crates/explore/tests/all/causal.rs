@@ -1,10 +1,8 @@
 //! Exploration up to values and up to sources against brute force: every choice of the machine is tried, and the
 //! vectors of what was read are counted.
 
-mod common;
-
-use common::script::{APART, Recipe, Script, random_script};
-use common::{corpus, report};
+use crate::common::script::{APART, Recipe, Script, random_script};
+use crate::common::{corpus, report};
 use fencepost_engine::{Random, Threads};
 use fencepost_explore::causal::{Equivalence, Explorer};
 use fencepost_explore::enumerate::enumerate;

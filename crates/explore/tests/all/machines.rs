@@ -1,9 +1,7 @@
 //! The machines against the corpus: every choice of a machine is tried, and the final states are compared with those
 //! that herd7 allows.
 
-mod common;
-
-use common::{Expected, State, corpus, report};
+use crate::common::{Expected, State, corpus, report};
 use fencepost_engine::Threads;
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::Flow;

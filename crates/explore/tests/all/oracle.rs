@@ -1,9 +1,7 @@
 //! Exhaustive exploration against the corpus of litmus tests, whose states and numbers of execution graphs were
 //! computed by herd7 from the axioms: exactly the same states, and exactly as many executions as there are graphs.
 
-mod common;
-
-use common::{State, corpus, report};
+use crate::common::{State, corpus, report};
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{Flow, Options, Stuck, Visitor, explore_parallel};
 use fencepost_litmus::LitmusProgram;

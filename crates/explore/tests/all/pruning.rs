@@ -1,8 +1,6 @@
 //! Long executions under c11: conservative pruning changes nothing, a window only takes away, and either bounds memory.
 
-mod common;
-
-use common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
+use crate::common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
 use fencepost_engine::{Actor, Execution, Pending, Random, Strategy, Threads, run};
 use fencepost_memory::{C11, Pslo, Source, axioms};
 use fencepost_trace::execution_seed as seed_of;

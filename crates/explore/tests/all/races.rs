@@ -4,9 +4,7 @@
 //! the exploration's own search on graphs under construction, and the race detector of the machine with its clocks,
 //! over every choice of the machine.
 
-mod common;
-
-use common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
+use crate::common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
 use fencepost_engine::Random;
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{Explorer, Flow, Options, Races, Stuck, Visitor, trace_of};

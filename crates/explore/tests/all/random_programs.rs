@@ -1,8 +1,6 @@
 //! Properties that hold of every program, tried on random ones.
 
-mod common;
-
-use common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
+use crate::common::script::{APART, OVERLAPPING, Recipe, Script, random_script};
 use fencepost_engine::{Random, Threads};
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Stuck, Visitor, steps_of, trace_of};

@@ -1,10 +1,8 @@
 //! Memory-model safety, held against the corpus: a program is trace-safe exactly if it has as many execution graphs
 //! under the model as under SC (all SC graphs are graphs of every model), and herd7 has counted both.
 
-mod common;
-
-use common::script::{APART, Recipe, Script, random_script};
-use common::{corpus, report};
+use crate::common::script::{APART, Recipe, Script, random_script};
+use crate::common::{corpus, report};
 use fencepost_engine::{Random, Threads};
 use fencepost_explore::graph::{Borderline, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, trace_of};
 use fencepost_memory::graph::{Graph, Node};

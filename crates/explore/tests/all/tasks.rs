@@ -1,9 +1,7 @@
 //! What is left of an exploration is a value: written down and read back, by an explorer that has seen nothing of it,
 //! it gives exactly the executions that it would have given.
 
-mod common;
-
-use common::corpus;
+use crate::common::corpus;
 use fencepost_engine::{Fiber, Fibers, Threads};
 use fencepost_explore::graph::{self, Flow, Options, Races, Run, Stuck, Task, Visitor};
 use fencepost_explore::{Explorer as _, Next, explore};
