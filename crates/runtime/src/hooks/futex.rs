@@ -27,7 +27,9 @@ use crate::platform::global::{self, active};
 use crate::platform::real::real;
 use crate::results;
 use crate::threads::{clock, fibers};
-use fencepost_trace::{Access, FenceOrder, Guard, Hidden, Location, Op, Reply, RmwOrder, Size, Update, Value};
+use fencepost_trace::{
+    Access, FenceOrder, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, Size, Update, Value,
+};
 use libc::{EAGAIN, EINVAL, ENOSYS, ETIMEDOUT, c_int, c_long, timespec};
 
 /// Futexes are told from condition variables by this bit of the key.
@@ -45,7 +47,14 @@ fn update(key: u64, update: Update, guard: Guard) -> Reply {
 /// What the kernel finds in the word.
 fn look(word: usize) -> u32 {
     let at = Location::new(word as u64, Size::B4);
-    let Value(found) = if explored::is_on() { shared::load(at) } else { control::newest(at) };
+    let Value(found) = if explored::is_on() {
+        shared::load(at)
+    } else if control::is_enumerating() {
+        // What comes before it commutes with the stores of others; this does not, and is a step of its own.
+        control::perform(Op::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any })).value
+    } else {
+        control::newest(at)
+    };
     found as u32
 }
 

@@ -13,11 +13,22 @@ use std::ffi::CStr;
 
 type Handler = (unsafe extern "C-unwind" fn(*mut c_void), usize);
 
-struct State {
-    /// What is to be done at `exit`, in the order of registration.
-    handlers: Vec<Handler>,
-    /// How many of them were registered before `main`.
+/// What is to be done at an end, in the order of registration.
+struct Handlers {
+    now: Vec<Handler>,
+    /// Those that were registered before `main`.
     kept: Vec<Handler>,
+}
+
+impl Handlers {
+    const NONE: Handlers = Handlers { now: Vec::new(), kept: Vec::new() };
+}
+
+struct State {
+    /// At `exit`.
+    exit: Handlers,
+    /// At `quick_exit`.
+    quick_exit: Handlers,
     /// libc's variable for the standard output.
     stdout: *const *const usize,
     /// This is a child process of the program's own.
@@ -25,12 +36,15 @@ struct State {
 }
 
 static STATE: Lock<State> =
-    Lock::new(State { handlers: Vec::new(), kept: Vec::new(), stdout: std::ptr::null(), child: false });
+    Lock::new(State { exit: Handlers::NONE, quick_exit: Handlers::NONE, stdout: std::ptr::null(), child: false });
 
 /// Once, before the program's memory is copied.
 pub fn prepare() {
     let mut state = STATE.lock();
-    state.kept = state.handlers.clone();
+    let state = &mut *state;
+    for handlers in [&mut state.exit, &mut state.quick_exit] {
+        handlers.kept.clone_from(&handlers.now);
+    }
     // SAFETY: the name ends with 0.
     state.stdout = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"stdout".as_ptr()) }.cast();
 }
@@ -39,19 +53,33 @@ pub fn prepare() {
 pub fn begin() {
     let mut guard = STATE.lock();
     let state = &mut *guard;
-    state.handlers.clone_from(&state.kept);
+    for handlers in [&mut state.exit, &mut state.quick_exit] {
+        handlers.now.clone_from(&handlers.kept);
+    }
 }
 
 hook! { fn __cxa_atexit(handler: unsafe extern "C-unwind" fn(*mut c_void), argument: usize, library: usize) -> c_int {
     if active() {
-        at_work(|| STATE.lock().handlers.push((handler, argument)));
+        at_work(|| STATE.lock().exit.now.push((handler, argument)));
         return 0;
     }
     // Before `main` nobody knows yet who will run them.
     if !global::running() {
-        STATE.lock().handlers.push((handler, argument));
+        STATE.lock().exit.now.push((handler, argument));
     }
     real!(__cxa_atexit(handler, argument, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize, usize) -> c_int)
+} }
+
+// `at_quick_exit` itself is in the part of libc that is linked statically.
+hook! { fn __cxa_at_quick_exit(handler: unsafe extern "C-unwind" fn(*mut c_void), library: usize) -> c_int {
+    if active() {
+        at_work(|| STATE.lock().quick_exit.now.push((handler, library)));
+        return 0;
+    }
+    if !global::running() {
+        STATE.lock().quick_exit.now.push((handler, library));
+    }
+    real!(__cxa_at_quick_exit(handler, library): fn(unsafe extern "C-unwind" fn(*mut c_void), usize) -> c_int)
 } }
 
 // Programs take this one from ThreadSanitizer's library, because libc has it only in the part that is linked
@@ -63,9 +91,20 @@ hook! { fn atexit(handler: unsafe extern "C-unwind" fn(*mut c_void)) -> c_int {
 /// What `exit` does: destructors of the running thread's objects, handlers in reverse order, buffered output.
 pub fn run_exit_handlers() {
     threads::run_destructors();
+    run(|state| &mut state.exit);
+    global::set_inside(true);
+    real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
+}
+
+/// What `quick_exit` does: its own handlers in reverse order, and nothing else.
+fn run_quick_exit_handlers() {
+    run(|state| &mut state.quick_exit);
+}
+
+fn run(handlers: impl Fn(&mut State) -> &mut Handlers) {
     loop {
         global::set_inside(true);
-        let next = STATE.lock().handlers.pop();
+        let next = handlers(&mut STATE.lock()).now.pop();
         global::set_inside(false);
         match next {
             // SAFETY: registered by the program.
@@ -73,15 +112,14 @@ pub fn run_exit_handlers() {
             None => break,
         }
     }
-    global::set_inside(true);
-    real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
 }
 
 /// In a child process, which libc ends: what was registered while the program was under control, libc does not know.
 fn run_new_handlers() {
     let next = || {
         let mut state = STATE.lock();
-        if state.handlers.len() > state.kept.len() { state.handlers.pop() } else { None }
+        let Handlers { now, kept } = &mut state.exit;
+        if now.len() > kept.len() { now.pop() } else { None }
     };
     while let Some((handler, argument)) = next() {
         // SAFETY: registered by the program.
@@ -121,12 +159,16 @@ fn exit_with(status: i32) -> ! {
 }
 
 fn leave(verdict: Verdict) -> ! {
+    leave_after(run_exit_handlers, verdict)
+}
+
+fn leave_after(run_handlers: impl FnOnce(), verdict: Verdict) -> ! {
     let (pc, sp) = (global::caller(), global::caller_sp());
     // What the thread has stored last, others may see while the handlers run.
     if global::active() {
         at_work(control::tell);
     }
-    run_exit_handlers();
+    run_handlers();
     global::set_inside(true);
     // Handlers have called hooks; it is the call of `exit` that ended the program.
     global::set_caller(pc, sp);
@@ -147,8 +189,7 @@ hook! { fn quick_exit(status: c_int) {
     if !active() {
         return real!(quick_exit(status): fn(c_int));
     }
-    fibers::me().pc = global::caller();
-    ending::end_process(Verdict::Exit(status))
+    leave_after(run_quick_exit_handlers, Verdict::Exit(status))
 } }
 
 hook! { fn _exit(status: c_int) {
