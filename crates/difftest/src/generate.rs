@@ -57,6 +57,7 @@ pub fn supports(language: Language, feature: Feature) -> bool {
                 | Heap
                 | Exit
                 | Detach
+                | LockBoth
         ),
     }
 }
@@ -318,6 +319,10 @@ impl Generator {
                 self.waits_locked = true;
                 Stmt::AwaitLocked { reg: writer.register() }
             }
+            F::LockBoth if writer.held.is_empty() => {
+                Stmt::LockBoth { first: self.below(2) as u8, value: self.value(), reg: writer.register() }
+            }
+            F::LockBoth => return Vec::new(),
             F::Waiting => Stmt::Await { var, order: self.pick(&Order::LOAD), yields: true, reg: writer.register() },
             F::Spinning => Stmt::Await { var, order: self.pick(&Order::LOAD), yields: false, reg: writer.register() },
             F::Polling => Stmt::Poll { var, order: self.pick(&Order::LOAD), times: 2, reg: writer.register() },

@@ -115,6 +115,8 @@ features! {
     Polling "polling",
     /// Assertions about what was read.
     Asserts "asserts",
+    /// Two mutexes at once, of which one is given back if the other is taken; in C++ `scoped_lock`.
+    LockBoth "lock-both",
     /// C++ and Rust: objects of the standard library that hand a value over (`future`, `latch`, channels).
     Channels "channels",
 }
@@ -360,6 +362,13 @@ pub enum Stmt {
     },
     /// The same under mutex 0, for the variable that it guards, giving way in between.
     AwaitLocked {
+        reg: u8,
+    },
+    /// Takes both mutexes: this one by waiting, the other by trying; if that fails, gives this one back and begins
+    /// again. Reads what this one guards and writes what the other does.
+    LockBoth {
+        first: u8,
+        value: u8,
         reg: u8,
     },
     /// Looks at most so many times.

@@ -462,6 +462,16 @@ impl Writer<'_> {
                 "for (;;) {{\n    pthread_mutex_lock(&{q}m0);\n    r{reg} = {q}gm0 & 31;\n    \
                  pthread_mutex_unlock(&{q}m0);\n    if (r{reg}) break;\n    sched_yield();\n}}\n"
             ),
+            Stmt::LockBoth { first, value, reg } => {
+                let second = 1 - first;
+                format!(
+                    "for (;;) {{\n    pthread_mutex_lock(&{q}m{first});\n    \
+                     if (pthread_mutex_trylock(&{q}m{second}) == 0) break;\n    \
+                     pthread_mutex_unlock(&{q}m{first});\n    sched_yield();\n}}\n\
+                     r{reg} = {q}gm{first} & 31;\n{q}gm{second} = {value};\n\
+                     pthread_mutex_unlock(&{q}m{second});\npthread_mutex_unlock(&{q}m{first});\n"
+                )
+            }
             Stmt::Poll { var, order: o, times, reg } => format!(
                 "for (int i = 0; i < {times} && (r{reg} = __atomic_load_n({}, {}) & 31) == 0; i++) {{}}\n",
                 self.address(*var),

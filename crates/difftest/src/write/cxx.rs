@@ -270,6 +270,13 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
              break;\n    \
              this_thread::yield();\n}}\n"
         ),
+        Stmt::LockBoth { first, value, reg } => {
+            let second = 1 - first;
+            format!(
+                "{{\n    scoped_lock both({q}m{first}, {q}m{second});\n    r{reg} = {q}gm{first} & 31;\n    \
+                 {q}gm{second} = {value};\n}}\n"
+            )
+        }
         Stmt::Poll { var, order: o, times, reg } => {
             format!("for (int i = 0; i < {times} && (r{reg} = {q}a{var}.load({}) & 31) == 0; i++) {{}}\n", order(*o))
         }

@@ -38,6 +38,9 @@ fn objects(program: &Program, plain: fn(Plain) -> String) -> BTreeSet<String> {
                 ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
             }
             Stmt::AwaitLocked { .. } => ["m0", "gm0"].into_iter().for_each(|name| add(name.to_owned())),
+            Stmt::LockBoth { .. } => {
+                ["m0", "m1", "gm0", "gm1"].into_iter().for_each(|name| add(name.to_owned()));
+            }
             Stmt::FutexWait { var, .. } | Stmt::FutexWake { var, .. } => add(format!("f{var}")),
             Stmt::SemWait { .. } | Stmt::SemPost => add("sem".to_owned()),
             Stmt::Barrier { .. } => add("bar".to_owned()),
@@ -103,6 +106,7 @@ fn target(stmt: &Stmt) -> Option<u8> {
         | Stmt::FutexWait { reg, .. }
         | Stmt::Await { reg, .. }
         | Stmt::AwaitLocked { reg }
+        | Stmt::LockBoth { reg, .. }
         | Stmt::Poll { reg, .. }
         | Stmt::Block { reg, .. }
         | Stmt::Tls { reg, .. }

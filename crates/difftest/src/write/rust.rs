@@ -294,6 +294,7 @@ fn statement(t: usize, stmt: &Stmt) -> String {
         | Stmt::End { .. }
         | Stmt::Cancel { .. }
         | Stmt::PipeWrite { .. }
-        | Stmt::PipeRead { .. } => String::new(),
+        | Stmt::PipeRead { .. }
+        | Stmt::LockBoth { .. } => String::new(),
     }
 }

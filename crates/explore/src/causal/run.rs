@@ -334,7 +334,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let mut moved = false;
         loop {
             let Explorer { walk, graph, cells, options, .. } = &mut *self.explorer;
-            match walk.threads[t].state {
+            let state = walk.threads[t].state;
+            match state {
                 State::Ready => {}
                 State::Spinning { writes: true, .. } if !walk.still_spins(graph, thread) => {
                     walk.threads[t].state = State::Ready;

@@ -61,9 +61,11 @@ impl<T: Threads> Explorer<T> {
         let mut waiting = None;
         for t in 0..self.walk.threads.len() {
             let thread = ThreadId(t as u32);
-            match self.walk.threads[t].state {
+            let state = self.walk.threads[t].state;
+            let graph = &current(&mut self.contexts).graph;
+            match state {
                 State::Ready => {}
-                State::Spinning { writes: true, .. } if !self.walk.still_spins(&self.context().graph, thread) => {
+                State::Spinning { writes: true, .. } if !self.walk.still_spins(graph, thread) => {
                     self.walk.threads[t].state = State::Ready;
                 }
                 _ => continue,

@@ -18,41 +18,140 @@
 //! consistent with more order is consistent with less; a race or a failure that it has stays. A lock taken, something
 //! looked at and the lock released is such a round, a `test_and_set` of what is set already is another.
 //!
+//! Rounds of several threads may have no effect *together*: 3 then asks that whoever reads a value in between does so in
+//! a round that is taken out as well, of another thread or of this one, and that has come back to where it began. Two
+//! threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does so) have gone around
+//! for nothing if the one saw the other's lock and the other saw the one's. What is left of the argument is the same:
+//! all of these rounds are taken out at once, and who remains has read nothing but values that are there without them.
+//!
 //! 3 is a question about the whole graph: a thread that was stopped goes on when somebody reads what its round wrote
 //! in between (a failed attempt to take the lock that it held). It is asked anew for every step, so that who goes
 //! next depends on the graph alone.
 
-use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::ThreadId;
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_trace::{ThreadId, Value};
 
 /// A round with more writes than this is not looked at: loops that wait are short.
 pub(crate) const MOST_WRITES: usize = 8;
 
-/// Has what `thread` did from its event number `round` on no effect?
-pub(crate) fn is_without_effect(graph: &Graph, thread: ThreadId, round: usize) -> bool {
-    let events = &graph.thread(thread)[round..];
-    let writes = || events.iter().copied().filter(|node| graph.node(*node).flags.has(Flags::WRITE));
-    writes().all(|write| {
-        let place = graph.node(write).place;
-        let here = || writes().filter(|other| graph.node(*other).place == place);
-        let (first, last) = (here().next().expect("there is one"), here().next_back().expect("there is one"));
-        // Each place once: all of its writes are looked at together.
-        write != first || {
-            let data = graph.node(first);
-            let next_to_each_other = (graph.node(last).position - data.position) as usize + 1 == here().count();
-            let before = graph.written(place, graph.writes(place)[data.position as usize - 1]);
-            data.flags.has(Flags::EXCLUSIVE)
-                && !data.flags.has(Flags::WEAVES)
-                && next_to_each_other
-                && graph.node(last).value == before
-                && here().all(|own| graph.node(own).value == before || !is_read_by_others(graph, thread, own))
-        }
-    })
+/// So many rounds are taken out together at most.
+const MOST_ROUNDS: usize = 8;
+
+/// A thread's round ends at most so many events after what others have read of it.
+const LONGEST: usize = 64;
+
+/// The events `from..to` of a thread, which ends where it began.
+#[derive(Clone, Copy)]
+struct Round {
+    thread: ThreadId,
+    from: usize,
+    to: usize,
 }
 
-fn is_read_by_others(graph: &Graph, thread: ThreadId, write: Node) -> bool {
-    let reads = graph.reads(graph.node(write).place);
-    reads.iter().any(|read| graph.node(*read).source == write && graph.node(*read).thread != thread)
+impl Round {
+    fn has(&self, thread: ThreadId, index: usize) -> bool {
+        self.thread == thread && (self.from..self.to).contains(&index)
+    }
+
+    fn overlaps(&self, other: &Round) -> bool {
+        self.thread == other.thread && self.from < other.to && other.from < self.to
+    }
+
+    fn writes<'g>(&self, graph: &'g Graph) -> impl DoubleEndedIterator<Item = Node> + use<'g> {
+        let events = &graph.thread(self.thread)[self.from..self.to];
+        events.iter().copied().filter(|node| graph.node(*node).flags.has(Flags::WRITE))
+    }
+
+    /// Its writes to a place.
+    fn writes_to<'g>(&self, graph: &'g Graph, place: Place) -> impl DoubleEndedIterator<Item = Node> + use<'g> {
+        self.writes(graph).filter(move |other| graph.node(*other).place == place)
+    }
+
+    /// What a place that it writes held before.
+    fn before(&self, graph: &Graph, place: Place) -> Value {
+        let first = self.writes_to(graph, place).next().expect("there is one");
+        graph.written(place, graph.writes(place)[graph.node(first).position as usize - 1])
+    }
+
+    /// Are 1 and 2 true of it?
+    fn restores(&self, graph: &Graph) -> bool {
+        self.writes(graph).all(|write| {
+            let place = graph.node(write).place;
+            let here = || self.writes_to(graph, place);
+            let (first, last) = (here().next().expect("there is one"), here().next_back().expect("there is one"));
+            // Each place once: all of its writes are looked at together.
+            write != first || {
+                let data = graph.node(first);
+                let next_to_each_other = (graph.node(last).position - data.position) as usize + 1 == here().count();
+                data.flags.has(Flags::EXCLUSIVE)
+                    && !data.flags.has(Flags::WEAVES)
+                    && next_to_each_other
+                    && graph.node(last).value == self.before(graph, place)
+            }
+        })
+    }
+}
+
+/// Where a thread stands: its label, and its local state.
+pub(crate) type Standing = (u32, u64);
+
+/// Has what `thread` did from its event number `round` on no effect? `standing` says where another thread stands now, if
+/// it is about to read.
+pub(crate) fn is_without_effect(
+    graph: &Graph,
+    thread: ThreadId,
+    round: usize,
+    mut standing: impl FnMut(ThreadId) -> Option<Standing>,
+) -> bool {
+    let last = Round { thread, from: round, to: graph.thread(thread).len() };
+    // Those that are taken out, and how many of them have been looked at.
+    let mut rounds = [last; MOST_ROUNDS];
+    let (mut known, mut done) = (1, 0);
+    if !last.restores(graph) {
+        return false;
+    }
+    while done < known {
+        let round = rounds[done];
+        done += 1;
+        for write in round.writes(graph) {
+            let place = graph.node(write).place;
+            if graph.node(write).value == round.before(graph, place) {
+                continue;
+            }
+            for read in graph.reads(place).iter().map(|read| graph.node(*read)).filter(|read| read.source == write) {
+                let index = read.index as usize;
+                if rounds[..known].iter().any(|round| round.has(read.thread, index)) {
+                    continue;
+                }
+                match round_around(graph, read.thread, index, standing(read.thread)) {
+                    Some(found) if known < MOST_ROUNDS && !rounds[..known].iter().any(|r| r.overlaps(&found)) => {
+                        rounds[known] = found;
+                        known += 1;
+                    }
+                    _ => return false,
+                }
+            }
+        }
+    }
+    true
+}
+
+/// A round of `thread` that restores what it writes, with its event number `index`; where it stands `now` may be its
+/// end.
+fn round_around(graph: &Graph, thread: ThreadId, index: usize, now: Option<Standing>) -> Option<Round> {
+    let events = graph.thread(thread);
+    let data = |i: usize| graph.node(events[i]);
+    let starts = (index.saturating_sub(LONGEST)..=index).rev();
+    let mut rounds = starts.filter(|i| data(*i).flags.has(Flags::READ) && data(*i).digest != 0).flat_map(|from| {
+        let first = (data(from).label, data(from).digest);
+        let again = move |to: &usize| match *to {
+            end if end == events.len() => now == Some(first),
+            to => data(to).flags.has(Flags::READ) && (data(to).label, data(to).digest) == first,
+        };
+        let ends = (index + 1)..=events.len().min(index + LONGEST);
+        ends.filter(again).map(move |to| Round { thread, from, to })
+    });
+    rounds.find(|round| round.writes(graph).count() <= MOST_WRITES && round.restores(graph))
 }
 
 /// Would the thread, going around once more, read the same again? It would read what is last now, and what
@@ -62,7 +161,10 @@ pub(crate) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_rou
     reads.into_iter().all(|read| {
         // What failed for no reason does not do so forever.
         let lasting = graph.node(*read).variant == 0;
-        let later = &graph.writes(graph.node(*read).place)[graph.position_of(*read) as usize + 1..];
-        lasting && later.iter().all(|write| is_in_a_round(*write))
+        let place = graph.node(*read).place;
+        let later = &graph.writes(place)[graph.position_of(*read) as usize + 1..];
+        // A value in the middle of somebody's round is gone when that has ended.
+        let stays = later.last().is_none_or(|last| graph.written(place, *last) == graph.node(*read).value);
+        lasting && stays && later.iter().all(|write| is_in_a_round(*write))
     })
 }

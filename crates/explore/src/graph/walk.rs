@@ -371,7 +371,7 @@ impl<T: Threads> Walk<T> {
 
     /// If the thread stands where it stood before, with the same local state and without having had an effect since:
     /// it waits.
-    pub(crate) fn round_without_effect(&self, graph: &Graph, thread: ThreadId) -> Option<State> {
+    pub(crate) fn round_without_effect(&mut self, graph: &Graph, thread: ThreadId) -> Option<State> {
         let label = self.program.label(thread);
         let events = graph.thread(thread);
         let mut digest = None;
@@ -388,7 +388,7 @@ impl<T: Threads> Walk<T> {
             }
             if data.label == label
                 && data.flags.has(Flags::READ)
-                && (writes == 0 || rounds::is_without_effect(graph, thread, i))
+                && (writes == 0 || rounds::is_without_effect(graph, thread, i, |other| self.standing(graph, other)))
             {
                 let now = match digest {
                     Some(now) => now,
@@ -411,11 +411,28 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Does a thread that was found to wait still do so, now that the graph has grown?
-    pub(crate) fn still_spins(&self, graph: &Graph, thread: ThreadId) -> bool {
+    pub(crate) fn still_spins(&mut self, graph: &Graph, thread: ThreadId) -> bool {
         match self.threads[thread.index()].state {
-            State::Spinning { round, writes: true } => rounds::is_without_effect(graph, thread, round as usize),
+            State::Spinning { round, writes: true } => {
+                rounds::is_without_effect(graph, thread, round as usize, |other| self.standing(graph, other))
+            }
             State::Spinning { .. } => true,
             _ => false,
+        }
+    }
+
+    /// Where a thread stands that is about to read. This depends on the graph alone, whenever it is asked.
+    fn standing(&mut self, graph: &Graph, thread: ThreadId) -> Option<rounds::Standing> {
+        let run = &self.threads[thread.index()];
+        let goes_on = matches!(run.state, State::Ready | State::Spinning { .. });
+        if !goes_on || run.half.is_some() || run.deferred.is_some() {
+            return None;
+        }
+        match self.settle(graph, thread) {
+            Settled::Access(access) if !matches!(access, Access::Store { .. } | Access::Fence { .. }) => {
+                Some((self.program.label(thread), self.local_state(thread)?))
+            }
+            _ => None,
         }
     }
 
