@@ -1,5 +1,5 @@
-// Two threads take two locks in different orders; who does not get the second gives the first back and tries again. They
-// may do so forever, but what they do then is nothing: there are two executions.
+// Two threads take two locks in different orders; who does not get the second gives the first back and tries again.
+// They may do so forever, but what they do then is nothing: there are two executions.
 // fencepost check: pass, 2 executions
 // fencepost check --model sc: pass, 2 executions
 // fencepost check --model tso: pass, 2 executions

@@ -18,11 +18,12 @@
 //! consistent with more order is consistent with less; a race or a failure that it has stays. A lock taken, something
 //! looked at and the lock released is such a round, a `test_and_set` of what is set already is another.
 //!
-//! Rounds of several threads may have no effect *together*: 3 then asks that whoever reads a value in between does so in
-//! a round that is taken out as well, of another thread or of this one, and that has come back to where it began. Two
-//! threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does so) have gone around
-//! for nothing if the one saw the other's lock and the other saw the one's. What is left of the argument is the same:
-//! all of these rounds are taken out at once, and who remains has read nothing but values that are there without them.
+//! Rounds of several threads may have no effect *together*: 3 then asks that whoever reads a value in between does so
+//! in a round that is taken out as well, of another thread or of this one, and that has come back to where it began.
+//! Two threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does so) have gone
+//! around for nothing if the one saw the other's lock and the other saw the one's. What is left of the argument is the
+//! same: all of these rounds are taken out at once, and who remains has read nothing but values that are there without
+//! them.
 //!
 //! 3 is a question about the whole graph: a thread that was stopped goes on when somebody reads what its round wrote
 //! in between (a failed attempt to take the lock that it held). It is asked anew for every step, so that who goes
@@ -95,8 +96,8 @@ impl Round {
 /// Where a thread stands: its label, and its local state.
 pub(crate) type Standing = (u32, u64);
 
-/// Has what `thread` did from its event number `round` on no effect? `standing` says where another thread stands now, if
-/// it is about to read.
+/// Has what `thread` did from its event number `round` on no effect? `standing` says where another thread stands now,
+/// if it is about to read.
 pub(crate) fn is_without_effect(
     graph: &Graph,
     thread: ThreadId,
