@@ -1,7 +1,8 @@
-/* The Snark double-ended queue of Detlefs et al., on a double compare-and-swap that a lock makes atomic. Without
+/* The Snark double-ended queue of Detlefs et al., on a double compare-and-swap that is one step to all others. Without
  * reclamation. Two threads each push right, push left, pop right and pop left (Relaxer 5.2). Under pso a node can be
  * linked before its fields are written: -DFENCES adds what is missing. */
 #include "harness.h"
+#include <fencepost.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,41 +23,25 @@ struct node {
 
 static struct node *volatile right_hat, *volatile left_hat;
 static struct node *dummy;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int dcas(struct node *volatile *a, struct node *volatile *b, struct node *old_a, struct node *old_b,
-                struct node *new_a, struct node *new_b) {
-    int same = 0;
-    pthread_mutex_lock(&lock);
-    if (*a == old_a) { /* 1 */
-        if (*b == old_b) { /* 2 */
-            *a = new_a; /* 3 */
-            *b = new_b; /* 4 */
-            same = 1;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return same;
-}
 
 static void push_right(int value) {
     struct node *node = malloc(sizeof *node);
-    node->right = dummy; /* 5 */
-    node->value = value; /* 6 */
+    node->right = dummy; /* 1 */
+    node->value = value; /* 2 */
     for (;;) {
-        struct node *hat = right_hat; /* 7 */
+        struct node *hat = right_hat; /* 3 */
         FENCE_LOADS();
-        struct node *next = hat->right; /* 8 */
+        struct node *next = hat->right; /* 4 */
         if (next == hat) {
-            node->left = dummy; /* 9 */
-            struct node *other = left_hat; /* 10 */
+            node->left = dummy; /* 5 */
+            struct node *other = left_hat; /* 6 */
             FENCE_STORES();
-            if (dcas(&right_hat, &left_hat, hat, other, node, node))
+            if (fencepost_dcas(&right_hat, &left_hat, hat, other, node, node))
                 return;
         } else {
-            node->left = hat; /* 11 */
+            node->left = hat; /* 7 */
             FENCE_STORES();
-            if (dcas(&right_hat, &hat->right, hat, next, node, node))
+            if (fencepost_dcas(&right_hat, &hat->right, hat, next, node, node))
                 return;
         }
     }
@@ -64,22 +49,22 @@ static void push_right(int value) {
 
 static void push_left(int value) {
     struct node *node = malloc(sizeof *node);
-    node->left = dummy; /* 12 */
-    node->value = value; /* 13 */
+    node->left = dummy; /* 8 */
+    node->value = value; /* 9 */
     for (;;) {
-        struct node *hat = left_hat; /* 14 */
+        struct node *hat = left_hat; /* 10 */
         FENCE_LOADS();
-        struct node *next = hat->left; /* 15 */
+        struct node *next = hat->left; /* 11 */
         if (next == hat) {
-            node->right = dummy; /* 16 */
-            struct node *other = right_hat; /* 17 */
+            node->right = dummy; /* 12 */
+            struct node *other = right_hat; /* 13 */
             FENCE_STORES();
-            if (dcas(&left_hat, &right_hat, hat, other, node, node))
+            if (fencepost_dcas(&left_hat, &right_hat, hat, other, node, node))
                 return;
         } else {
-            node->right = hat; /* 18 */
+            node->right = hat; /* 14 */
             FENCE_STORES();
-            if (dcas(&left_hat, &hat->left, hat, next, node, node))
+            if (fencepost_dcas(&left_hat, &hat->left, hat, next, node, node))
                 return;
         }
     }
@@ -87,20 +72,20 @@ static void push_left(int value) {
 
 static int pop_right(void) {
     for (;;) {
-        struct node *hat = right_hat; /* 19 */
+        struct node *hat = right_hat; /* 15 */
         FENCE_LOADS();
-        struct node *other = left_hat; /* 20 */
+        struct node *other = left_hat; /* 16 */
         FENCE_LOADS();
-        if (hat->right == hat) /* 21 */
+        if (hat->right == hat) /* 17 */
             return EMPTY;
         if (hat == other) {
-            if (dcas(&right_hat, &left_hat, hat, other, dummy, dummy))
-                return hat->value; /* 22 */
+            if (fencepost_dcas(&right_hat, &left_hat, hat, other, dummy, dummy))
+                return hat->value; /* 18 */
         } else {
-            struct node *next = hat->left; /* 23 */
-            if (dcas(&right_hat, &hat->left, hat, next, next, hat)) {
-                int value = hat->value; /* 24 */
-                hat->right = dummy; /* 25 */
+            struct node *next = hat->left; /* 19 */
+            if (fencepost_dcas(&right_hat, &hat->left, hat, next, next, hat)) {
+                int value = hat->value; /* 20 */
+                hat->right = dummy; /* 21 */
                 return value;
             }
         }
@@ -109,20 +94,20 @@ static int pop_right(void) {
 
 static int pop_left(void) {
     for (;;) {
-        struct node *hat = left_hat; /* 26 */
+        struct node *hat = left_hat; /* 22 */
         FENCE_LOADS();
-        struct node *other = right_hat; /* 27 */
+        struct node *other = right_hat; /* 23 */
         FENCE_LOADS();
-        if (hat->left == hat) /* 28 */
+        if (hat->left == hat) /* 24 */
             return EMPTY;
         if (hat == other) {
-            if (dcas(&left_hat, &right_hat, hat, other, dummy, dummy))
-                return hat->value; /* 29 */
+            if (fencepost_dcas(&left_hat, &right_hat, hat, other, dummy, dummy))
+                return hat->value; /* 25 */
         } else {
-            struct node *next = hat->right; /* 30 */
-            if (dcas(&left_hat, &hat->right, hat, next, next, hat)) {
-                int value = hat->value; /* 31 */
-                hat->left = dummy; /* 32 */
+            struct node *next = hat->right; /* 26 */
+            if (fencepost_dcas(&left_hat, &hat->right, hat, next, next, hat)) {
+                int value = hat->value; /* 27 */
+                hat->left = dummy; /* 28 */
                 return value;
             }
         }

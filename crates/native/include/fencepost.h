@@ -21,6 +21,8 @@ extern "C" {
 extern void __fencepost_op_begin(const char *name, long length) __attribute__((weak));
 extern void __fencepost_op_end(void) __attribute__((weak));
 extern void __fencepost_observe(const char *key, long length, long long value) __attribute__((weak));
+extern int __fencepost_dcas(volatile void *a, volatile void *b, unsigned long old_a, unsigned long old_b,
+                            unsigned long new_a, unsigned long new_b) __attribute__((weak));
 
 #ifdef __cplusplus
 }
@@ -36,5 +38,14 @@ extern void __fencepost_observe(const char *key, long length, long long value) _
 
 /* The execution has this result: fencepost_observe(const char *key, long long value). */
 #define fencepost_observe(key, value) (__fencepost_observe ? __fencepost_observe((key), -1, (value)) : (void)0)
+
+/* Two words of memory at once: fencepost_dcas(a, b, old_a, old_b, new_a, new_b). If *a is old_a and *b is old_b, they
+   become new_a and new_b, and the result is 1, otherwise 0. To all other threads that is one step. It orders no other
+   accesses than a relaxed compare-exchange does. No processor has this: it is for algorithms that are published with
+   it, and a program that is not run by Fencepost ends here. */
+#define fencepost_dcas(a, b, old_a, old_b, new_a, new_b) \
+    (__fencepost_dcas ? __fencepost_dcas((a), (b), (unsigned long)(old_a), (unsigned long)(old_b), \
+                                         (unsigned long)(new_a), (unsigned long)(new_b)) \
+                      : (__builtin_trap(), 0))
 
 #endif

@@ -69,6 +69,8 @@ pub struct Execution<M, W = RaceDetector> {
     threads: Vec<ThreadRun>,
     /// Has some thread asked for something that it may give up?
     impatient: bool,
+    /// Nobody else goes on, and no store leaves a buffer by itself.
+    held: Option<ThreadId>,
     sets: WaitSets,
     /// Is everything kept for the trace?
     recording: bool,
@@ -112,6 +114,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             limits: Limits::default(),
             threads: Vec::new(),
             impatient: false,
+            held: None,
             sets: WaitSets::default(),
             recording: true,
             events: 0,
@@ -139,6 +142,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         self.limits = limits;
         self.threads.clear();
         self.impatient = false;
+        self.held = None;
         for t in 0..threads {
             self.add_thread(ThreadId(t), State::Running);
             self.machine.begin_thread(ThreadId(t), None);
@@ -186,6 +190,11 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             self.add_thread(next, State::Unborn);
             self.machine.begin_thread(next, Some(thread));
         }
+    }
+
+    /// From now on only this thread goes on, whose accesses are one step to all others; with `None` all do again.
+    pub fn hold(&mut self, thread: Option<ThreadId>) {
+        self.held = thread;
     }
 
     /// Takes steps until the program has to do something. `initial` tells what memory holds in the beginning.
@@ -262,6 +271,9 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 continue;
             }
             let thread = ThreadId(t as u32);
+            if self.held.is_some_and(|held| held != thread) {
+                continue;
+            }
             if !self.threads[t].guarded {
                 self.actors.push(Actor::Thread(thread));
                 continue;
@@ -279,6 +291,9 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if enabled {
                 self.actors.push(Actor::Thread(thread));
             }
+        }
+        if self.held.is_some() {
+            return;
         }
         self.commits.clear();
         self.machine.commits(&mut self.commits);

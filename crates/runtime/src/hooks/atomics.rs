@@ -3,11 +3,13 @@
 use super::{access, at_work, hook};
 use crate::detect::details;
 use crate::detect::shadow::{READ, WRITE};
+use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, has_tried, may_fail, view};
+use crate::explore;
 use crate::platform::global::{self, mode};
-use crate::threads::waiter_pool;
+use crate::threads::{fibers, waiter_pool};
 use fencepost_trace::{
-    Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
+    Access, FenceOrder, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -253,6 +255,41 @@ hook! { fn __tsan_release(address: usize) {
         let access = Access::Rmw { at, order: RmwOrder::Release, update, guard: Guard::Any };
         at_work(|| control::perform(Op::Access(access)));
     }
+} }
+
+// `fencepost.h`: two words at once, which no processor has, and algorithms are published with. To all others it is one
+// step: nobody goes on between its accesses, and no store leaves a buffer. By itself it orders no more than a relaxed
+// compare-exchange does.
+hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u64, new_b: u64) -> i32 {
+    let words = [(a, old_a, new_a), (b, old_b, new_b)]
+        .map(|(at, old, new)| (Location::new(at as u64, Size::B8), Value(old.into()), Value(new.into())));
+    if !global::active() {
+        return alone(|| {
+            let same = words.iter().all(|(at, old, _)| control::memory(*at) == *old);
+            words.iter().filter(|_| same).for_each(|(at, _, new)| control::set_memory(*at, *new));
+            same.into()
+        });
+    }
+    if global::explores() {
+        // An execution graph has no two events that are one.
+        explore::unsupported("a double compare-exchange is not explored");
+        ending::finish(Verdict::Redundant);
+    }
+    // Others may go first; then nobody.
+    let me = fibers::current();
+    let at = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(me.0));
+    let turn = Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any };
+    at_work(|| control::perform(Op::Access(turn)));
+    control::hold(Some(me));
+    let other = words.iter().find(|(at, old, _)| control::memory(*at) != *old);
+    let exchange = |(at, old, new): &(Location, Value, Value)| compare_exchange(*at, *old, *new, (0, 0), false).0;
+    // Where one word is another, that it was read is all that happens.
+    let same = match other {
+        Some(other) => exchange(other),
+        None => words.iter().all(exchange),
+    };
+    control::hold(None);
+    same.into()
 } }
 
 /// A releasing store that the runtime makes for the program.

@@ -55,6 +55,11 @@ pub fn peek(thread: ThreadId, at: Location) -> Value {
     each!(&mut control().engine, e => e.peek(thread, at))
 }
 
+/// From now on only this thread goes on; with `None` all do again.
+pub fn hold(thread: Option<ThreadId>) {
+    each!(&mut control().engine, e => e.hold(thread));
+}
+
 /// Hands every event from number `from` on to `see`; gives the number of the next.
 pub fn events(from: u32, see: &mut See<'_>) -> u32 {
     each!(&mut control().engine, e => {
