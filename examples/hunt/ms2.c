@@ -2,7 +2,8 @@
  *
  * Correct under sequential consistency and tso. Under pso a node can be linked before its fields are written:
  * -DSTORE_STORE adds the fence before statement 5. Under pslo its fields can even then be read too early:
- * -DLOAD_LOAD adds the fence behind statement 10. */
+ * -DLOAD_LOAD adds the fence behind statement 10. -DPAYLOAD=20 makes a node so many words larger: a store that is late
+ * must then wait in a buffer with as many others. */
 #include "queue.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,6 +22,9 @@
 struct node {
     struct node *volatile next;
     volatile int data;
+#ifdef PAYLOAD
+    volatile int payload[PAYLOAD];
+#endif
 };
 
 static pthread_mutex_t head_lock = PTHREAD_MUTEX_INITIALIZER, tail_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,6 +33,10 @@ static struct node *volatile head, *volatile tail;
 static void enqueue(int value) {
     struct node *node = malloc(sizeof *node); /* 1 */
     node->data = value; /* 2 */
+#ifdef PAYLOAD
+    for (int i = 0; i < PAYLOAD; i++)
+        node->payload[i] = value;
+#endif
     node->next = 0; /* 3 */
     pthread_mutex_lock(&tail_lock); /* 4 */
     FENCE_STORES();

@@ -3,7 +3,8 @@
  * adds what is missing.
  *
  * The compare-exchanges are relaxed, as hardware without implied barriers has them (Relaxer, figure 5). -DTHREADS=3
- * adds a thread, for cycles of length five (Orion, figure 9). */
+ * adds a thread, for cycles of length five (Orion, figure 9). -DPAYLOAD=20 makes a node so many words larger: a store
+ * that is late must then wait in a buffer with as many others. */
 #include "queue.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,6 +23,9 @@
 struct node {
     struct node *_Atomic next;
     volatile int data;
+#ifdef PAYLOAD
+    volatile int payload[PAYLOAD];
+#endif
 };
 
 static struct node *_Atomic head, *_Atomic tail;
@@ -29,6 +33,10 @@ static struct node *_Atomic head, *_Atomic tail;
 static void enqueue(int value) {
     struct node *node = malloc(sizeof *node); /* 1 */
     node->data = value; /* 2 */
+#ifdef PAYLOAD
+    for (int i = 0; i < PAYLOAD; i++)
+        node->payload[i] = value;
+#endif
     atomic_store_explicit(&node->next, 0, memory_order_relaxed); /* 3 */
     FENCE_STORES();
     for (;;) {

@@ -15,8 +15,13 @@ pub struct Orion {
     options: OrionOptions,
     phase: Phase,
     time: u64,
+    /// Who went last, before the cycle and after it.
+    last: Option<ThreadId>,
     random: Random,
 }
+
+/// How many steps a thread goes on for, on average, where nothing is enforced.
+const SLICE: usize = 32;
 
 #[derive(Clone, Debug)]
 enum Phase {
@@ -52,7 +57,7 @@ struct Attempt {
 impl Orion {
     /// Brings the cycle with these accesses about, in the order of the cycle.
     pub fn new(stops: Vec<Stop>, options: OrionOptions, seed: u64) -> Self {
-        Orion { stops, options, phase: Phase::Forward { done: false }, time: 0, random: Random::new(seed) }
+        Orion { stops, options, phase: Phase::Forward { done: false }, time: 0, last: None, random: Random::new(seed) }
     }
 
     fn random_thread(&mut self, actors: &[Actor], stalled: &[(ThreadId, u64)]) -> Option<usize> {
@@ -62,12 +67,21 @@ impl Orion {
         (!ready.is_empty()).then(|| ready[self.random.below(ready.len())])
     }
 
+    /// A thread goes on for a while, as on a processor, before another one does: on average for so many steps.
+    fn slice(&mut self, actors: &[Actor]) -> usize {
+        let goes_on = self.random.below(SLICE) > 0;
+        let same = actors.iter().position(|actor| matches!(actor, Actor::Thread(thread) if Some(*thread) == self.last));
+        let choice = same.filter(|_| goes_on).or_else(|| self.random_thread(actors, &[])).unwrap_or(0);
+        self.last = if let Actor::Thread(thread) = actors[choice] { Some(thread) } else { None };
+        choice
+    }
+
     /// Without any reordering. A thread that is about to make a passable store of the cycle begins the attempt.
     fn forward(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending, done: bool) -> usize {
         if let Some(buffer) = actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
             return buffer;
         }
-        let choice = self.random_thread(actors, &[]).unwrap_or(0);
+        let choice = self.slice(actors);
         let (Actor::Thread(thread), false) = (actors[choice], done) else { return choice };
         let pending = pending(&actors[choice]);
         let first = self.stops.iter().position(|stop| stop.passable && stop.labels.contains(&pending.label));
