@@ -1,16 +1,17 @@
-//! Violations of sequential consistency: the tables of Relaxer (table 1) and Orion (II, IV, V) for the programs of
-//! examples/hunt.
+//! Violations of sequential consistency: the tables and figures of Relaxer (table 1) and Orion (tables II, IV and V,
+//! figures 6 and 7) for the programs of examples/hunt, with the papers' own numbers beside ours.
 //!
-//! The hunts are those of the command, which is run and whose JSON is read; the graphs of the papers are made here
-//! from executions that the native host runs. Where the papers wait in seconds, these wait in steps.
+//! The hunts are those of the command, which is run and whose JSON is read: `--method relaxer` and `--method orion`
+//! predict and expose as the papers do, the default is ours. All have the same number of trials for each cycle. Where
+//! the papers wait in seconds, these wait in steps. A trial is one execution; one of Relaxer's is a hundred.
 
 use fencepost_mailbox::{Frame, Record};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, run_campaign};
+use fencepost_predict::Profile;
 use fencepost_predict::critical::{Graph, Limits};
-use fencepost_predict::orion::{RaceGraph, possible};
-use fencepost_predict::{Profile, relaxer};
-use fencepost_trace::{CampaignSpec, Cycle, Event, EventKind, Model, Sampling, Scheduler};
+use fencepost_predict::orion::{Node, RaceGraph};
+use fencepost_trace::{CampaignSpec, Event, EventKind, Model, Sampling, Scheduler};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The programs, and what they are compiled with.
-const PROGRAMS: [(&str, &str, &str); 11] = [
+const PROGRAMS: [(&str, &str, &str); 14] = [
     ("dekker", "dekker.c", ""),
     ("bakery", "bakery.c", ""),
     ("msn", "msn.c", ""),
@@ -31,17 +32,103 @@ const PROGRAMS: [(&str, &str, &str); 11] = [
     ("init", "charset.c", ""),
     // Its cycles are many: only the short ones are tried.
     (SHORT, "msn.c", "-DTHREADS=3"),
+    // Nodes whose stores do not fit every buffer.
+    ("msn, 20 words", "msn.c", "-DPAYLOAD=20"),
+    ("ms2, 20 words", "ms2.c", "-DPAYLOAD=20"),
+    ("ms2, 40 words", "ms2.c", "-DPAYLOAD=40"),
 ];
 const SHORT: &str = "msn, 3 threads";
 const MODELS: [Model; 3] = [Model::Tso, Model::Pso, Model::Pslo];
 /// How many executions the predictions are made from.
 const EXECUTIONS: u64 = 100;
+/// How often each cycle is tried, whatever the method.
+const TRIALS: &str = "20";
 /// Orion's cap: of each program point and thread so many accesses are profiled.
 const CAP: usize = 20;
 /// The longest cycles that are looked for.
 const LENGTH: usize = 8;
 /// How long the paper's own enumeration may take here.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// For how many steps a thread waits in Orion's algorithm; the third is its default, as the third of the paper's is.
+const WAITS: [&str; 4] = ["50", "100", "200", "1000"];
+
+/// Relaxer's table 1: lines, seconds of phase 1 and of phase 2 for each model, cycles predicted, and for each model
+/// cycles confirmed, bugs, and the probability of confirming a cycle.
+type Table1 = (&'static str, u32, [f64; 4], u32, [u32; 3], [u32; 3], [&'static str; 3]);
+const TABLE_1: [Table1; 7] = [
+    ("dekker", 39, [1.133, 1.904, 2.004, 2.477], 112, [47, 45, 69], [39, 38, 65], ["0.69", "0.81", "0.84"]),
+    ("bakery", 31, [2.285, 4.346, 3.554, 5.409], 222, [36, 75, 100], [33, 68, 96], ["0.85", "0.84", "0.82"]),
+    ("msn", 78, [2.037, 1.183, 1.380, 1.682], 459, [0, 117, 144], [0, 117, 144], ["-", "0.84", "0.72"]),
+    ("ms2", 60, [1.033, 1.847, 2.438, 1.781], 75, [0, 2, 5], [0, 2, 5], ["-", "1.00", "0.57"]),
+    ("lazylist", 116, [1.936, 2.675, 2.945, 3.122], 192, [0, 8, 10], [0, 8, 9], ["-", "0.96", "0.62"]),
+    ("harris", 150, [4.366, 2.775, 3.393, 3.767], 172, [0, 54, 49], [0, 48, 49], ["-", "0.35", "0.68"]),
+    ("snark", 143, [6.260, 1.664, 0.989, 1.180], 1800, [0, 647, 404], [0, 419, 191], ["-", "0.60", "0.59"]),
+];
+
+/// Orion's table II: lines, racy variables and instructions, accesses, edges, size of the graph, cycles, those left for
+/// tso and pso, exposed with buffers of 16, 32 and 64, and by Relaxer.
+const TABLE_2: [(&str, &str); 10] = [
+    ("dekker", "20 | 3 | 6 | 27 | 18 | 1.82 | 10 | 3, 0 | 3, 0 | 3, 0 | 3, 0 | 3"),
+    ("bakery", "30 | 2 | 4 | 164 | 409 | 41.4 | 2556 | 1, 0 | 1, 0 | 1, 0 | 1, 0 | 1"),
+    ("msn", "80 | 4 | 6 | 63 | 247 | 25.2 | 27659 | 3, 5 | 1, 0 | 1, 2 | 1, 2 | 1"),
+    ("ms2", "80 | 4 | 5 | 49 | 164 | 16.5 | 32958 | 0, 2 | 0, 0 | 0, 1 | 0, 1 | 1"),
+    ("lazylist", "120 | 3 | 3 | 14 | 12 | 1.21 | 2 | 0, 2 | 0, 1 | 0, 2 | 0, 2 | 2"),
+    ("harris", "160 | 2 | 2 | 12 | 8 | 0.83 | 1 | 0, 1 | 0, 0 | 0, 0 | 0, 1 | 1"),
+    ("snark", "150 | 2 | 4 | 45 | 173 | 20.6 | 1655 | 0, 3 | 0, 1 | 0, 1 | 0, 1 | 1"),
+    ("pthread", "66 | 4 | 7 | 23 | 102 | 10.3 | 4072 | 17, 3 | 16, 3 | 16, 3 | 16, 3 | 9"),
+    ("crypt", "88 | 3 | 12 | 28 | 168 | 17 | 18549 | 29, 10 | 19, 8 | 19, 8 | 19, 8 | 24"),
+    ("init", "65 | 2 | 7 | 20 | 96 | 9.75 | 534 | 1, 1 | 1, 1 | 1, 1 | 1, 1 | 2"),
+];
+
+/// Orion's table IV: violations and the chance of exposing one, by length and stalling time (0.5, 1, 2 and 10 s).
+const TABLE_4: [(&str, u64, &str); 15] = [
+    ("dekker", 4, "3 | 0.68 | 0.74 | 0.67 | 0.66"),
+    ("bakery", 4, "1 | 1 | 1 | 1 | 1"),
+    ("msn", 4, "1 | 0.37 | 0.39 | 0.31 | 0.32"),
+    ("msn", 5, "1 | 0.85 | 0.9 | 0.9 | 0.91"),
+    ("msn", 6, "1 | 0.37 | 0.17 | 0.12 | 0"),
+    ("ms2", 4, "1 | 0.1 | 0.17 | 0.17 | 0.09"),
+    ("lazylist", 4, "2 | 0.58 | 0.56 | 0.51 | 0.55"),
+    ("harris", 4, "1 | 0.43 | 0.4 | 0.36 | 0.31"),
+    ("snark", 4, "1 | 0.88 | 0.83 | 0.92 | 0.84"),
+    ("pthread", 4, "9 | 0.72 | 0.73 | 0.9 | 0.75"),
+    ("pthread", 6, "9 | 0.65 | 0.6 | 0.65 | 0.49"),
+    ("pthread", 8, "1 | 0.08 | 0.03 | 0.02 | 0.02"),
+    ("crypt", 4, "24 | 0.46 | 0.53 | 0.56 | 0.28"),
+    ("crypt", 6, "3 | 0.9 | 0.4 | 0.91 | 0.7"),
+    ("init", 4, "2 | 0.89 | 0.94 | 0.91 | 0.96"),
+];
+
+/// Orion's table V: seconds for profiling, graphs, detection and exposure.
+const TABLE_5: [(&str, usize, &str); 27] = [
+    ("dekker", 4, "0.713 | 0.009 | 0.006 | 1.355"),
+    ("bakery", 4, "0.741 | 0.035 | 66.404 | 3.487"),
+    ("bakery", 5, "0.741 | 0.035 | 2777.116 | 3.487"),
+    ("msn", 4, "0.703 | 0.014 | 1.41 | 3.874"),
+    ("msn", 5, "0.703 | 0.014 | 35.629 | 10.813"),
+    ("msn", 6, "0.703 | 0.014 | 2623.907 | 3.695"),
+    ("msn", 7, "0.703 | 0.014 | 28800 | -"),
+    ("ms2", 4, "0.718 | 0.012 | - | 2.114"),
+    ("ms2", 5, "0.718 | 0.012 | 5.85 | -"),
+    ("ms2", 6, "0.718 | 0.012 | 173.184 | -"),
+    ("ms2", 7, "0.718 | 0.012 | 5100.765 | -"),
+    ("lazylist", 4, "0.703 | 0.004 | 0.005 | 1.684"),
+    ("lazylist", 5, "0.703 | 0.004 | 0.003 | -"),
+    ("lazylist", 6, "0.703 | 0.004 | 0.004 | -"),
+    ("harris", 4, "0.735 | 0.004 | 0.004 | 1.792"),
+    ("snark", 4, "0.726 | 0.009 | 1.181 | 13.698"),
+    ("snark", 5, "0.726 | 0.009 | 32.564 | 13.698"),
+    ("pthread", 4, "0.648 | 0.006 | 0.151 | 1.843"),
+    ("pthread", 6, "0.648 | 0.006 | 4.08 | 2.2"),
+    ("pthread", 7, "0.648 | 0.006 | 40.043 | -"),
+    ("pthread", 8, "0.648 | 0.006 | 355.437 | 2.948"),
+    ("crypt", 4, "0.647 | 0.01 | 1.092 | 4.268"),
+    ("crypt", 5, "0.647 | 0.01 | 18.149 | -"),
+    ("crypt", 6, "0.647 | 0.01 | 439.572 | 4.9"),
+    ("crypt", 7, "0.647 | 0.01 | 9157.144 | -"),
+    ("init", 4, "0.638 | 0.007 | 0.359 | 2.472"),
+    ("init", 5, "0.638 | 0.007 | 3.611 | -"),
+];
 
 /// Prints the tables.
 pub fn measure() {
@@ -54,14 +141,24 @@ pub fn measure() {
         .iter()
         .map(|(name, source, flags)| Program::new(&command, directory.path(), name, source, flags))
         .collect();
-    let hunts: Vec<Vec<Json>> = programs
+    let hunts = |more: &[&str], models: &[Model]| -> Vec<Vec<Json>> {
+        let hunt = |program: &Program| models.iter().map(|model| program.hunt(&command, *model, more)).collect();
+        programs.iter().map(hunt).collect()
+    };
+    let ours = hunts(&[], &MODELS);
+    let relaxer = hunts(&["--method", "relaxer"], &MODELS);
+    relaxer_table(&programs, &relaxer, &ours);
+    let buffers: Vec<Vec<Vec<Json>>> = ["16", "32", "64"]
         .iter()
-        .map(|program| MODELS.iter().map(|model| program.hunt(&command, *model, &["--no-fences"])).collect())
+        .map(|buffer| hunts(&["--method", "orion", "--buffer", buffer], &MODELS[..2]))
         .collect();
-    relaxer_table(&programs, &hunts);
-    orion_sizes(&command, &programs, &hunts);
-    orion_probabilities(&command, &programs, &hunts);
-    orion_times(&programs, &hunts);
+    orion_sizes(&programs, &buffers, &relaxer, &ours);
+    let waits: Vec<Vec<Vec<Json>>> =
+        WAITS.iter().map(|steps| hunts(&["--method", "orion", "--patience", steps], &MODELS[..2])).collect();
+    orion_probabilities(&programs, &waits, &ours);
+    orion_times(&programs, &ours);
+    exposure_times(&waits);
+    impact(&waits[2], &hunts(&["--method", "orion", "--all-reorderings"], &MODELS[..2]));
 }
 
 /// The command, as it lies beside this program after a build.
@@ -78,8 +175,6 @@ struct Program {
     profiles: Vec<Profile>,
     /// How long it took to run the program for the profiles.
     profiling: Duration,
-    /// Which program points are stores.
-    stores: BTreeSet<u32>,
 }
 
 impl Program {
@@ -96,14 +191,8 @@ impl Program {
         assert!(status.is_ok_and(|status| status.success()), "{source} does not compile");
         let text = std::fs::read_to_string(&from).unwrap_or_default();
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-        let mut program = Program {
-            name: name.to_owned(),
-            executable,
-            lines,
-            profiles: Vec::new(),
-            profiling: Duration::ZERO,
-            stores: BTreeSet::new(),
-        };
+        let (profiles, profiling) = (Vec::new(), Duration::ZERO);
+        let mut program = Program { name: name.to_owned(), executable, lines, profiles, profiling };
         program.profile();
         program
     }
@@ -129,9 +218,6 @@ impl Program {
                 };
                 let fresh = names.len() as u32;
                 let class = *names.entry((places[event.label as usize].clone(), kind)).or_insert(fresh);
-                if kind == 1 || kind == 2 {
-                    self.stores.insert(class);
-                }
                 (class, class)
             };
             let profile = Profile::new(&trace, name);
@@ -144,7 +230,7 @@ impl Program {
         let output = Command::new(command)
             .arg("hunt")
             .arg(&self.executable)
-            .args(["--format", "json", "--model", model.name(), "--out"])
+            .args(["--format", "json", "--no-fences", "--trials", TRIALS, "--model", model.name(), "--out"])
             .arg(out.path())
             .args(more)
             .args(if self.name == SHORT { &["--cycle-length", "5", "--executions", "20"][..] } else { &[] })
@@ -163,54 +249,84 @@ fn exposed(hunt: &Json) -> impl Iterator<Item = &Json> {
     cycles(hunt).iter().filter(|cycle| cycle["exposed"].as_u64() > Some(0))
 }
 
+/// Can tso reorder it?
+fn is_tso(cycle: &Json) -> bool {
+    cycle["models"].as_array().is_some_and(|models| models.iter().any(|model| model == "tso"))
+}
+
+/// As Orion counts: what tso can reorder, and what only pso can.
+fn tso_pso(hunts: &[Json], of: fn(&Json) -> Vec<&Json>) -> String {
+    let pso = of(&hunts[1]).into_iter().filter(|cycle| !is_tso(cycle)).count();
+    format!("{}, {pso}", of(&hunts[0]).len())
+}
+
 /// The average chance of exposing a feasible cycle.
 fn average<'a>(cycles: impl Iterator<Item = &'a Json>) -> String {
     let all: Vec<f64> = cycles.filter_map(|cycle| cycle["probability"].as_f64()).collect();
     if all.is_empty() { "-".to_owned() } else { format!("{:.2}", all.iter().sum::<f64>() / all.len() as f64) }
 }
 
-fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
+fn harmful(hunt: &Json) -> usize {
+    cycles(hunt).iter().filter(|cycle| cycle["outcome"] == "harmful").count()
+}
+
+/// Seconds for each trial, prediction aside.
+fn time(hunt: &Json) -> Option<f64> {
+    let trials: u64 = cycles(hunt).iter().filter_map(|cycle| cycle["trials"].as_u64()).sum();
+    let seconds = hunt["seconds"].as_f64()? - hunt["prediction_seconds"].as_f64()?;
+    (trials > 0).then(|| seconds / trials as f64)
+}
+
+fn relaxer_table(programs: &[Program], relaxer: &[Vec<Json>], ours: &[Vec<Json>]) {
     println!(
-        "Relaxer's table 1. Predicted: by its algorithm 1, length 4; ours: critical cycles of at most {LENGTH} \
-         accesses that the model can reorder. Phase 2: the whole hunt, \
-         solving included. Confirmed: brought about in some trial. Probability: the average share of trials that \
-         brought a confirmed cycle about.\n"
+        "Relaxer's table 1: the paper's numbers, `--method relaxer` (algorithm 1, cycles of length 4, {TRIALS} trials \
+         of one execution each; the paper's 30 have 100 executions each), and ours (critical cycles of at most \
+         {LENGTH} accesses that the model can reorder, {TRIALS} trials). Phase 2: time per trial, solving and campaign \
+         included. Bugs: cycles that do harm. Probability: the average share of trials that brought a confirmed cycle \
+         about.\n"
     );
-    println!(
-        "| benchmark | LOC | phase 1 (s) | phase 2 per trial (ms) tso, pso, pslo | predicted, Relaxer | ours tso, pso, \
-         pslo | \
-         confirmed tso, pso, pslo | bugs tso, pso, pslo | probability tso, pso, pslo |"
-    );
+    println!("| benchmark | model | LOC | phase 1 (s) | phase 2 (ms) | predicted | confirmed | bugs | probability |");
     println!("|---|---|---|---|---|---|---|---|---|");
     let (mut sum, mut count) = (0.0, 0);
-    for (program, hunts) in programs.iter().zip(hunts) {
-        let start = Instant::now();
-        let mut predicted: BTreeSet<Cycle> = BTreeSet::new();
-        program.profiles.iter().for_each(|profile| predicted.extend(relaxer::cycles(profile, Some(4))));
-        let phase1 = program.profiling + start.elapsed();
-        let each = |value: &dyn Fn(&Json) -> String| hunts.iter().map(value).collect::<Vec<_>>().join(", ");
-        let time = |hunt: &Json| {
-            let trials: u64 = cycles(hunt).iter().filter_map(|cycle| cycle["trials"].as_u64()).sum();
-            let seconds = hunt["seconds"].as_f64().unwrap_or(0.0);
-            if trials == 0 { "-".to_owned() } else { format!("{:.2}", 1000.0 * seconds / trials as f64) }
-        };
-        let harmful =
-            |hunt: &Json| cycles(hunt).iter().filter(|cycle| cycle["outcome"] == "harmful").count().to_string();
-        println!(
-            "| {} | {} | {:.2} | {} | {} | {} | {} | {} | {} |",
-            program.name,
-            program.lines,
-            phase1.as_secs_f64(),
-            each(&time),
-            predicted.len(),
-            each(&|hunt| cycles(hunt).len().to_string()),
-            each(&|hunt| exposed(hunt).count().to_string()),
-            each(&harmful),
-            each(&|hunt| average(exposed(hunt))),
-        );
-        for cycle in hunts.iter().flat_map(exposed) {
-            sum += cycle["probability"].as_f64().unwrap_or(0.0);
-            count += 1;
+    for ((program, relaxer), ours) in programs.iter().zip(relaxer).zip(ours) {
+        let paper = TABLE_1.iter().find(|row| row.0 == program.name);
+        for (m, model) in MODELS.iter().enumerate() {
+            let (theirs, ours) = (&relaxer[m], &ours[m]);
+            let phase1 = |hunt: &Json| {
+                let prediction = hunt["prediction_seconds"].as_f64().unwrap_or(0.0);
+                format!("{:.2}", program.profiling.as_secs_f64() + prediction)
+            };
+            let phase2 = |hunt| time(hunt).map_or_else(|| "-".to_owned(), |time| format!("{:.2}", 1000.0 * time));
+            let dash = || "-".to_owned();
+            println!(
+                "| {} | {model} | {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | \
+                 {}, {}, {} |",
+                program.name,
+                paper.map_or_else(dash, |row| row.1.to_string()),
+                program.lines,
+                paper.map_or_else(dash, |row| row.2[0].to_string()),
+                phase1(theirs),
+                phase1(ours),
+                paper.map_or_else(dash, |row| (1000.0 * row.2[m + 1]).round().to_string()),
+                phase2(theirs),
+                phase2(ours),
+                paper.map_or_else(dash, |row| row.3.to_string()),
+                cycles(theirs).len(),
+                cycles(ours).len(),
+                paper.map_or_else(dash, |row| row.4[m].to_string()),
+                exposed(theirs).count(),
+                exposed(ours).count(),
+                paper.map_or_else(dash, |row| row.5[m].to_string()),
+                harmful(theirs),
+                harmful(ours),
+                paper.map_or_else(dash, |row| row.6[m].to_owned()),
+                average(exposed(theirs)),
+                average(exposed(ours)),
+            );
+            for cycle in exposed(ours) {
+                sum += cycle["probability"].as_f64().unwrap_or(0.0);
+                count += 1;
+            }
         }
     }
     println!(
@@ -219,101 +335,119 @@ fn relaxer_table(programs: &[Program], hunts: &[Vec<Json>]) {
     );
 }
 
-fn orion_sizes(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
+/// The graph as the paper would write it: nodes and edges.
+fn kilobytes(graph: &RaceGraph) -> f64 {
+    (graph.nodes.len() * size_of::<Node>() + graph.edges() * 2 * size_of::<u32>()) as f64 / 1024.0
+}
+
+fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<Json>], ours: &[Vec<Json>]) {
     println!(
-        "Orion's table II. The graph is that of the execution with most edges. Exposed by its algorithm, 4 trials \
-         each, buffers of 16, 32 and 64.\n"
+        "Orion's table II: `--method orion` with buffers of 16, 32 and 64, {TRIALS} trials each, beside `--method \
+         relaxer` and ours; in a second line the paper's (100 trials). The graph is that of the execution with most \
+         edges. Cycles: of all executions, figure 4, up to length {LENGTH}. Pairs: cycles that tso can reorder, and \
+         those that only pso can.\n"
     );
     println!(
-        "| code | LOC | racy var | racy ins | dyn. accesses | edges | cycles, figure 4 | tso, pso | WB 16 tso, pso | \
-         WB 32 | WB 64 | Relaxer | ours |"
+        "| code | LOC | racy var | racy ins | accesses | edges | KB | cycles | left | WB 16 | WB 32 | WB 64 | \
+         Relaxer | ours |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for (program, hunts) in programs.iter().zip(hunts) {
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let mut totals = vec![0; buffers.len()];
+    for (i, program) in programs.iter().enumerate() {
         let graphs: Vec<RaceGraph> = program.profiles.iter().map(|profile| RaceGraph::new(profile, CAP)).collect();
         let Some(graph) = graphs.iter().max_by_key(|graph| graph.edges()) else { continue };
         let (variables, points) = graph.racing();
-        let mut all: BTreeSet<Cycle> = BTreeSet::new();
+        let mut all = BTreeSet::new();
         let start = Instant::now();
-        for graph in &graphs {
-            if start.elapsed() < PATIENCE {
-                all.extend(graph.cycles(4));
-            }
+        let length = if program.name == SHORT { 5 } else { LENGTH };
+        for graph in graphs.iter().take_while(|_| start.elapsed() < PATIENCE) {
+            all.extend(graph.cycles(length));
         }
-        let of = |model| all.iter().filter(|c| possible(c, model, |class| program.stores.contains(&class))).count();
-        let run = |more: &[&str]| -> String {
-            let counts = [Model::Tso, Model::Pso].map(|model| {
-                let more: Vec<&str> = [&["--no-fences", "--trials", "4"], more].concat();
-                exposed(&program.hunt(command, model, &more)).count().to_string()
-            });
-            counts.join(", ")
-        };
+        let found = |hunt: &Json| -> usize { exposed(hunt).count() };
+        for (total, hunts) in totals.iter_mut().zip(buffers) {
+            *total += found(&hunts[i][0]) + exposed(&hunts[i][1]).filter(|cycle| !is_tso(cycle)).count();
+        }
+        let exposed_of: fn(&Json) -> Vec<&Json> = |hunt| exposed(hunt).collect();
+        let all_of: fn(&Json) -> Vec<&Json> = |hunt| cycles(hunt).iter().collect();
+        let each: Vec<String> = buffers.iter().map(|hunts| tso_pso(&hunts[i], exposed_of)).collect();
         println!(
-            "| {} | {} | {variables} | {points} | {} | {} | {} | {}, {} | {} | {} | {} | {} | {}, {} |",
+            "| {} | {} | {variables} | {points} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
             program.name,
             program.lines,
             graph.accesses,
             graph.edges(),
+            kilobytes(graph),
             all.len(),
-            of(Model::Tso),
-            of(Model::Pso),
-            run(&["--method", "orion", "--buffer", "16"]),
-            run(&["--method", "orion", "--buffer", "32"]),
-            run(&["--method", "orion", "--buffer", "64"]),
-            run(&["--method", "relaxer"]),
-            exposed(&hunts[0]).count(),
-            exposed(&hunts[1]).count(),
+            tso_pso(&buffers[2][i], all_of),
+            each.join(" | "),
+            tso_pso(&relaxer[i], exposed_of),
+            tso_pso(&ours[i], exposed_of),
         );
+        if let Some((_, paper)) = TABLE_2.iter().find(|(name, _)| *name == program.name) {
+            println!("| (paper) | {paper} | |");
+        }
     }
-    println!();
+    println!(
+        "\nExposed in all, with buffers of 16, 32 and 64: {}, {}, {} (the paper's: 55, 59, 60).\n",
+        totals[0], totals[1], totals[2]
+    );
 }
 
-fn orion_probabilities(command: &Path, programs: &[Program], hunts: &[Vec<Json>]) {
+fn orion_probabilities(programs: &[Program], waits: &[Vec<Vec<Json>>], ours: &[Vec<Json>]) {
     println!(
-        "Orion's table IV: the chance of exposing a cycle that is feasible, tso and pso together, by how long a thread \
-         waits (steps).\n"
+        "Orion's table IV: the chance that `--method orion` exposes a cycle that it exposes at all, tso and pso \
+         together, by how long a thread waits: {} steps, and the paper's 0.5, 1, 2 and 10 seconds. Ours: the same of \
+         all cycles that ours exposes.\n",
+        WAITS.join(", ")
     );
-    println!("| code | length | SCV | 50 | 100 | 200 | 1000 | ours |");
-    println!("|---|---|---|---|---|---|---|---|");
-    for (program, hunts) in programs.iter().zip(hunts) {
-        let waits = ["50", "100", "200", "1000"].map(|steps| {
-            [Model::Tso, Model::Pso].map(|model| {
-                program.hunt(
-                    command,
-                    model,
-                    &["--no-fences", "--trials", "4", "--method", "orion", "--patience", steps],
-                )
-            })
-        });
-        let lengths: BTreeSet<u64> =
-            hunts[..2].iter().flat_map(exposed).filter_map(|cycle| cycle["length"].as_u64()).collect();
-        for length in lengths {
-            let of = |hunt: &'_ Json| -> Vec<Json> {
-                exposed(hunt).filter(|cycle| cycle["length"].as_u64() == Some(length)).cloned().collect()
-            };
-            let ours: Vec<Json> = hunts[..2].iter().flat_map(of).collect();
-            let theirs: Vec<String> =
-                waits.iter().map(|hunts| average(hunts.iter().flat_map(of).collect::<Vec<_>>().iter())).collect();
+    println!(
+        "| code | length | SCV | {} | SCV, ours | p, ours | paper: SCV | 0.5 s | 1 s | 2 s | 10 s |",
+        WAITS.join(" | ")
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let of = |hunts: &[Json], length: u64| -> Vec<Json> {
+        let all = hunts[..2].iter().flat_map(exposed);
+        all.filter(|cycle| cycle["length"].as_u64() == Some(length)).cloned().collect()
+    };
+    for (i, program) in programs.iter().enumerate() {
+        for length in 4..=LENGTH as u64 {
+            let paper = TABLE_4.iter().find(|(name, other, _)| *name == program.name && *other == length);
+            let (theirs, solved) = (of(&waits[2][i], length), of(&ours[i], length));
+            if paper.is_none() && theirs.is_empty() && solved.is_empty() {
+                continue;
+            }
+            let each: Vec<String> = waits.iter().map(|hunts| average(of(&hunts[i], length).iter())).collect();
             println!(
-                "| {} | {length} | {} | {} | {} |",
+                "| {} | {length} | {} | {} | {} | {} | {} |",
                 program.name,
-                ours.len(),
-                theirs.join(" | "),
-                average(ours.iter())
+                theirs.len(),
+                each.join(" | "),
+                solved.len(),
+                average(solved.iter()),
+                paper.map_or("- | - | - | - | -", |(_, _, numbers)| numbers),
             );
         }
     }
-    println!();
+    let all = |hunts: &[Vec<Json>]| average(hunts.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)));
+    let each: Vec<String> = waits.iter().map(|hunts| all(hunts)).collect();
+    println!(
+        "| average | | | {} | | {} | | 0.59 | 0.58 | 0.65 | 0.47 |\n",
+        each.join(" | "),
+        average(ours.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)))
+    );
 }
 
 fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
     println!(
         "Orion's table V, in seconds. Detection: all critical cycles up to the length, under pslo, from {EXECUTIONS} \
-         executions; beside it Orion's search of its \
-         graphs. Lengths that add no cycle are left out.\n"
+         executions; beside it Orion's search of its graphs. Lengths that add no cycle and that the paper does not \
+         have are left out.\n"
     );
-    println!("| code | profiling | graphs | length | detection | Orion's detection | exposure per trial |");
-    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "| code | length | profiling | graphs | detection | Orion's search | exposure per trial | paper: profiling | \
+         graph | detection | exposure |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut total = Duration::ZERO;
     for (program, hunts) in programs.iter().zip(hunts) {
         let start = Instant::now();
@@ -335,25 +469,66 @@ fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
                     graph.cycles(length);
                 }
             }
-            if found.cycles.len() == std::mem::replace(&mut before, found.cycles.len()) {
+            let search = if late { "gave up".to_owned() } else { format!("{:.3}", start.elapsed().as_secs_f64()) };
+            let paper = TABLE_5.iter().find(|(name, other, _)| *name == program.name && *other == length);
+            let same = found.cycles.len() == std::mem::replace(&mut before, found.cycles.len());
+            if same && paper.is_none() {
                 continue;
             }
-            let theirs = if late { "gave up".to_owned() } else { format!("{:.3}", start.elapsed().as_secs_f64()) };
-            let trials: u64 = hunts.iter().flat_map(cycles).filter_map(|cycle| cycle["trials"].as_u64()).sum();
-            let seconds: f64 = hunts.iter().filter_map(|hunt| hunt["seconds"].as_f64()).sum();
+            let times: Vec<f64> = hunts.iter().filter_map(time).collect();
+            let exposure = times.iter().sum::<f64>() / times.len().max(1) as f64;
             println!(
-                "| {} | {:.3} | {:.3} | {length} ({} cycles) | {:.3} | {theirs} | {:.4} |",
+                "| {} | {length} ({} cycles) | {:.3} | {:.3} | {:.3} | {search} | {exposure:.4} | {} |",
                 program.name,
+                found.cycles.len(),
                 program.profiling.as_secs_f64(),
                 creation.as_secs_f64(),
-                found.cycles.len(),
                 direct.as_secs_f64(),
-                seconds / trials.max(1) as f64
+                paper.map_or("- | - | - | -", |(_, _, numbers)| numbers),
             );
         }
     }
     println!(
-        "\nAll cycles up to length {LENGTH} of all programs: {:.3} s (Orion's search: hours for some).",
+        "\nAll cycles up to length {LENGTH} of all programs: {:.3} s (Orion's search: hours for some).\n",
         total.as_secs_f64()
     );
+}
+
+fn exposure_times(waits: &[Vec<Vec<Json>>]) {
+    println!(
+        "Orion's figure 6: the average time of a trial of `--method orion`, by how long a thread waits. The paper's \
+         are those for 0.5, 1, 2 and 10 seconds.\n"
+    );
+    println!("| steps | ms per trial | paper (s) |");
+    println!("|---|---|---|");
+    for ((steps, hunts), paper) in WAITS.iter().zip(waits).zip(["2.33", "2.44", "3.9", "13.6"]) {
+        let times: Vec<f64> = hunts.iter().flatten().filter_map(time).collect();
+        let average = 1000.0 * times.iter().sum::<f64>() / times.len().max(1) as f64;
+        println!("| {steps} | {average:.3} | {paper} |");
+    }
+    println!();
+}
+
+fn impact(one: &[Vec<Json>], all: &[Vec<Json>]) {
+    println!(
+        "Orion's figure 7: what becomes of the cycles that it predicts, tso and pso together, with one pair reordered \
+         and with all (`--all-reorderings`).\n"
+    );
+    println!(
+        "| reordered | predicted | harmful | benign | not exposed | share exposed | probability | paper's probability |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (name, hunts, paper) in [("one pair", one, "0.65"), ("all pairs", all, "0.61")] {
+        let list: Vec<&Json> = hunts.iter().flatten().flat_map(cycles).collect();
+        let count = |outcome: &str| list.iter().filter(|cycle| cycle["outcome"] == outcome).count();
+        let (harmful, benign) = (count("harmful"), count("benign"));
+        println!(
+            "| {name} | {} | {harmful} | {benign} | {} | {:.2} | {} | {paper} |",
+            list.len(),
+            list.len() - harmful - benign,
+            (harmful + benign) as f64 / list.len().max(1) as f64,
+            average(hunts.iter().flatten().flat_map(exposed)),
+        );
+    }
+    println!();
 }

@@ -4,8 +4,7 @@ use super::{access, at_work, hook};
 use crate::detect::details;
 use crate::detect::shadow::{READ, WRITE};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{control, has_tried, may_fail, view};
-use crate::explore;
+use crate::drive::{control, explored, has_tried, may_fail, view};
 use crate::platform::global::{self, mode};
 use crate::threads::{fibers, waiter_pool};
 use fencepost_trace::{
@@ -272,7 +271,7 @@ hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u
     }
     if global::explores() {
         // An execution graph has no two events that are one.
-        explore::unsupported("a double compare-exchange is not explored");
+        explored::unsupported("a double compare-exchange is not explored");
         ending::finish(Verdict::Redundant);
     }
     // Others may go first; then nobody.

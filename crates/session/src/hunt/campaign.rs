@@ -47,12 +47,13 @@ impl<S: Subject> Round<'_, S> {
             exposures.extend(looked.exposures);
             fails |= looked.fails;
         }
-        keep_minimal_sets(&mut exposures);
-        let each = self.alone(search, &mut exposures)?;
-        let unexplained = fails && !exposures.iter().any(|exposure| exposure.harm.is_some());
+        // What is known of stronger models comes first.
+        search.witnesses.append(&mut exposures);
+        keep_minimal_sets(&mut search.witnesses);
+        let each = self.alone(search)?;
+        let unexplained = fails && !search.witnesses.iter().any(|exposure| exposure.harm.is_some());
         search.complete &= !is_late(self.deadline);
         search.campaign = done + each;
-        search.witnesses.append(&mut exposures);
         Ok(unexplained)
     }
 
@@ -107,8 +108,8 @@ impl<S: Subject> Round<'_, S> {
     }
 
     /// Executions in which nothing but the stores of one cycle is late. How many of each.
-    fn alone(&mut self, search: &mut Search, exposures: &mut Vec<Exposure>) -> Result<u64, Error> {
-        let is_harmful = |i: &usize| exposures.iter().any(|known| known.attempt == *i && known.harm.is_some());
+    fn alone(&mut self, search: &mut Search) -> Result<u64, Error> {
+        let is_harmful = |i: &usize| search.witnesses.iter().any(|known| known.attempt == *i && known.harm.is_some());
         let open: Vec<usize> = (0..search.cycles.len()).filter(|i| !is_harmful(i)).collect();
         if open.is_empty() {
             return Ok(0);
@@ -131,8 +132,8 @@ impl<S: Subject> Round<'_, S> {
                     let known = |other: &Exposure| {
                         other.attempt == exposure.attempt && (exposure.harm.is_none() || other.harm.is_some())
                     };
-                    if !exposures.iter().any(known) && exposure.strategy().is_some() {
-                        exposures.push(exposure);
+                    if !search.witnesses.iter().any(known) && exposure.strategy().is_some() {
+                        search.witnesses.push(exposure);
                     }
                 }
             }

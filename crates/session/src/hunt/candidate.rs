@@ -37,6 +37,14 @@ pub enum Settled {
     Harmful,
 }
 
+/// Trials, and what came of them.
+#[derive(Clone, Copy, Default)]
+pub struct Tally {
+    pub trials: u64,
+    pub exposed: u64,
+    pub harmful: u64,
+}
+
 /// An execution that shows a cycle.
 pub struct Witness {
     pub exposure: Exposure,
@@ -94,6 +102,20 @@ impl Candidate {
         let first = self.instances.first().map(Vec::as_slice).unwrap_or_default();
         let full = |(a, b): &&(Node, Option<Node>)| !a.access.0 && b.is_some_and(|b| !b.access.1);
         first.iter().filter(full).count()
+    }
+
+    /// Counts trials from 0 again; those that were counted.
+    pub fn start_over(&mut self) -> Tally {
+        let tally = Tally { trials: self.trials, exposed: self.exposed, harmful: self.harmful };
+        (self.trials, self.exposed, self.harmful) = (0, 0, 0);
+        tally
+    }
+
+    /// Counts these as well.
+    pub fn count(&mut self, more: Tally) {
+        self.trials += more.trials;
+        self.exposed += more.exposed;
+        self.harmful += more.harmful;
     }
 
     pub fn note(&mut self, exposure: Exposure, method: HuntMethod) {

@@ -8,7 +8,7 @@
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
-use super::search::{Search, search};
+use super::search::{Search, search_alone};
 use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
@@ -55,12 +55,12 @@ pub fn advise(
         if verified.is_some() {
             break;
         }
-        let mut rest = search(subject, &again, &chosen, deadline)?;
+        let mut rest = search_alone(subject, &again, &chosen, deadline)?;
         found.executions += rest.executions;
         if !rest.cycles.iter().any(Candidate::is_harmful) {
             break;
         }
-        find_root_causes(subject, &mut rest, &chosen)?;
+        find_root_causes(subject, options, &mut rest, &chosen)?;
         let before = pairs.len();
         harmful_pairs(&rest, options.model, true, &mut pairs);
         if pairs.len() == before || round + 2 == ROUNDS {

@@ -42,6 +42,8 @@ pub struct LitmusSubject<'a> {
     case: &'a Rc<LitmusCase>,
     file: String,
     options: &'a Options,
+    /// What it is run under: the model that was asked for, or a stronger one.
+    model: Model,
     program: LitmusProgram,
     points: Vec<ProgramPoint>,
     /// Their labels in the program.
@@ -60,6 +62,7 @@ impl<'a> LitmusSubject<'a> {
             case,
             file: file.display().to_string(),
             options,
+            model: options.model,
             program: case.test.program(),
             points: Vec::new(),
             labels: Vec::new(),
@@ -120,8 +123,8 @@ impl<'a> LitmusSubject<'a> {
     }
 
     /// Runs one execution graph again.
-    fn replay(&mut self, steps: &[GraphStep], fences: &[Extra]) -> Option<Ran> {
-        let (trace, _) = replay_steps(Fenced::new(&mut self.program, fences), self.options.model, steps).ok()?;
+    fn replay(&mut self, model: Model, steps: &[GraphStep], fences: &[Extra]) -> Option<Ran> {
+        let (trace, _) = replay_steps(Fenced::new(&mut self.program, fences), model, steps).ok()?;
         Some(Ran::of(&self.program, trace))
     }
 
@@ -155,6 +158,10 @@ impl<'a> LitmusSubject<'a> {
 }
 
 impl Subject for LitmusSubject<'_> {
+    fn set_model(&mut self, model: Model) {
+        self.model = model;
+    }
+
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {
         let extra = self.extra(fences);
         let mut seen = Seen::default();
@@ -187,7 +194,7 @@ impl Subject for LitmusSubject<'_> {
 
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {
         let extra = self.extra(fences);
-        let model = self.options.model;
+        let model = self.model;
         let all = self.explore_all(model, rounds, &extra)?;
         let mut explored = Explored { complete: !all.cut, executions: all.met.len() as u64, ..Explored::default() };
         let mut violations = Violations::new(model, cycles.to_vec());
@@ -201,6 +208,7 @@ impl Subject for LitmusSubject<'_> {
             let alone = shown.news.iter().map(|new| (new.cycle, new.harmful, Vec::new()));
             explored.exposures.extend(alone.chain(together).map(|(cycle, harmful, with)| Exposure {
                 attempt: cycle,
+                model,
                 with,
                 execution: execution as u64,
                 harm: harm.clone().filter(|_| harmful),
@@ -223,7 +231,7 @@ impl Subject for LitmusSubject<'_> {
         let mut sampled = Sampled { executions: SAMPLES, ..Sampled::default() };
         for execution in 0..SAMPLES {
             let strategy = StrategySpec::Uniform { seed: execution_seed(BASE_SEED, execution) };
-            let ran = self.execute(self.options.model, strategy, &extra);
+            let ran = self.execute(self.model, strategy, &extra);
             sampled.blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
             let names = self.names(&ran);
             sampled.profiles.push(Profile::new(&ran.trace, |event| names[event.id.index() - 1]));
@@ -257,7 +265,7 @@ impl Subject for LitmusSubject<'_> {
             for trial in 0..trials {
                 let execution = i as u64 * trials + trial;
                 let seed = execution_seed(seed, execution);
-                let ran = self.execute(self.options.model, attempt.strategy.clone().with_seed(seed), &extra);
+                let ran = self.execute(self.model, attempt.strategy.clone().with_seed(seed), &extra);
                 blocked += u64::from(ran.trace.outcome == Outcome::StepLimit);
                 let names = self.names(&ran);
                 if confirm(&ran.trace, &attempt.cycle, |event| names[event.id.index() - 1].0).is_none() {
@@ -266,12 +274,13 @@ impl Subject for LitmusSubject<'_> {
                 let harm = self.harm(ran.state.as_ref(), &ran.trace.outcome);
                 // What fails because of something else besides is not its doing.
                 let class = |event: &Event| names[event.id.index() - 1].0;
-                let alone = |_: &String| is_alone(self.options.model, &ran.trace, class, &attempt.cycle) != Some(false);
+                let alone = |_: &String| is_alone(self.model, &ran.trace, class, &attempt.cycle) != Some(false);
                 let harm = harm.filter(alone);
                 let choices = ran.trace.choices.clone();
                 let failures = Vec::new();
                 exposures.push(Exposure {
                     attempt: i,
+                    model: self.model,
                     execution,
                     harm,
                     failures,
@@ -289,10 +298,10 @@ impl Subject for LitmusSubject<'_> {
         let mut again = Vec::new();
         for exposure in exposures {
             let ran = match &exposure.graph {
-                Some(graph) => self.replay(&graph.steps, &extra),
+                Some(graph) => self.replay(exposure.model, &graph.steps, &extra),
                 None => {
                     let strategy = StrategySpec::Follow { choices: exposure.choices.clone() };
-                    Some(self.execute(self.options.model, strategy, &extra))
+                    Some(self.execute(exposure.model, strategy, &extra))
                 }
             };
             again.push(ran.map(|ran| Again { names: self.names(&ran), trace: ran.trace, cut: false }));
@@ -317,8 +326,8 @@ impl Subject for LitmusSubject<'_> {
         self.file.clone()
     }
 
-    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording {
-        let plan = Plan { model: self.options.model, buffer: self.options.buffer, strategy, limits: self.limits() };
+    fn recording(&self, model: Model, strategy: StrategySpec, digest: String) -> Recording {
+        let plan = Plan { model, buffer: self.options.buffer, strategy, limits: self.limits() };
         Recording::new(Command::Hunt, &self.file, &self.case.digest, plan, digest)
     }
 }

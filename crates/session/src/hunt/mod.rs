@@ -3,6 +3,7 @@
 //! - [`subject`]: a program as the search sees it; [`mod@litmus`] and [`mod@native`]: the two kinds;
 //! - [`search`](mod@search): prediction, then [`trials`] of each [`candidate`], made in [`round`]s, with schedules from
 //!   [`lessons`];
+//! - [`published`]: the predictions of the papers that this comes from;
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
@@ -18,6 +19,7 @@ mod litmus;
 mod native;
 mod options;
 mod points;
+mod published;
 mod report;
 mod root_cause;
 mod round;
@@ -93,8 +95,8 @@ fn run(subject: &mut impl Subject, options: &Options, advise: bool, log: &mut Lo
     let mut search = search::search(subject, options, &[], options.deadline)?;
     search.seen.notes.drain(..).for_each(|note| log.note(note));
     fails_anyway(&search.seen).into_iter().for_each(|warning| log.warning(warning));
-    verify::verify(subject, options.model, &mut search, log)?;
-    root_cause::find_root_causes(subject, &mut search, &[])?;
+    verify::verify(subject, options, &mut search, log)?;
+    root_cause::find_root_causes(subject, options, &mut search, &[])?;
     let advice = match advise {
         true => fences::advise(subject, options, &mut search, options.deadline)?,
         false => Vec::new(),

@@ -3,8 +3,8 @@
 use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
-    Again, Attempt, BASE_SEED, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, Looked, ProgramPoint, SAMPLES,
-    Sampled, Seen, Subject, Tested,
+    Again, Attempt, BASE_SEED, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, Looked, MODELS, ProgramPoint,
+    SAMPLES, Sampled, Seen, Subject, Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
@@ -30,11 +30,11 @@ const FEWEST_OUTPUTS: u64 = 10;
 /// The first look at the program has one of so many parts of the time.
 const FIRST_LOOK: u32 = 4;
 /// How long violations are looked at again if there is no time left.
-const LAST_LOOK: Duration = Duration::from_millis(100);
+const LAST_LOOK: Duration = Duration::from_millis(20);
 /// A program whose executions have more events than this is not explored.
 const LONG_EXECUTION: u64 = 100_000;
 /// So many executions are explored at most, with so many events together.
-const MOST_EXPLORED: u64 = 15_000;
+const MOST_EXPLORED: u64 = 20_000;
 const MOST_EVENTS: u64 = 6_000_000;
 const FEWEST_EXPLORED: u64 = 100;
 /// Where an explored execution is cut off.
@@ -50,6 +50,8 @@ const LONGEST: usize = 2 << 20;
 pub struct NativeSubject<'a> {
     program: &'a Program,
     options: &'a Options,
+    /// What it is run under: the model that was asked for, or a stronger one.
+    model: Model,
     symbolizer: Rc<Symbolizer>,
     points: Points,
     /// Fingerprints of what it prints and of how it fails without reordering.
@@ -72,6 +74,7 @@ impl<'a> NativeSubject<'a> {
         let mut subject = NativeSubject {
             program,
             options,
+            model: options.model,
             symbolizer: Rc::new(Symbolizer::of(program)),
             points: Points::default(),
             outputs: Vec::new(),
@@ -151,7 +154,7 @@ impl<'a> NativeSubject<'a> {
         let harm = harm.map(|harm| self.symbolizer.named(&harm));
         let graph = (!steps.is_empty()).then_some(ExposedGraph { steps, shared });
         let with = with.into_iter().map(|cycle| cycle as usize).collect();
-        Some(Exposure { attempt: task as usize, execution, harm, failures, choices, graph, with })
+        Some(Exposure { attempt: task as usize, model: self.model, execution, harm, failures, choices, graph, with })
     }
 
     /// An execution that was run again, in the names of the program.
@@ -175,11 +178,11 @@ impl<'a> NativeSubject<'a> {
     }
 
     /// Makes trials together; are their traces wanted?
-    fn follow(&mut self, trials: Trials, traced: bool, fences: &Fences) -> Result<Results, Error> {
-        let mut campaign = self.campaign(self.options.model, fences);
+    fn follow(&mut self, model: Model, trials: Trials, traced: bool, fences: &Fences) -> Result<Results, Error> {
+        let mut campaign = self.campaign(model, fences);
         if traced {
             // What has been found is to be verified, and that has a little time in any case.
-            campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+            campaign.deadline = self.last_look();
             campaign.interruptible = false;
         }
         campaign.request.count = trials.tasks.len() as u64 * trials.each;
@@ -197,6 +200,11 @@ impl<'a> NativeSubject<'a> {
     fn share_of_time(&self) -> Option<Instant> {
         let left = self.options.deadline?.saturating_duration_since(Instant::now());
         Some(Instant::now() + left / FIRST_LOOK)
+    }
+
+    /// When a second look at violations has to end.
+    fn last_look(&self) -> Option<Instant> {
+        self.options.end.map(|end| end.max(Instant::now() + LAST_LOOK))
     }
 
     /// What the runtime has to know of the program.
@@ -245,6 +253,10 @@ impl<'a> NativeSubject<'a> {
 }
 
 impl Subject for NativeSubject<'_> {
+    fn set_model(&mut self, model: Model) {
+        self.model = model;
+    }
+
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {
         let mut campaign = self.campaign(Model::Sc, fences);
         campaign.request.campaign =
@@ -320,7 +332,7 @@ impl Subject for NativeSubject<'_> {
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {
         let histories = if cycles.is_empty() { HISTORIES } else { 0 };
         let hunt = Hunt { cycles: cycles.to_vec(), histories, rounds, ..self.hunt() };
-        let Some(mut results) = self.explore_all(self.options.model, hunt, fences)? else {
+        let Some(mut results) = self.explore_all(self.model, hunt, fences)? else {
             return Ok(Explored::default());
         };
         let mut explored = explored(&results);
@@ -335,7 +347,7 @@ impl Subject for NativeSubject<'_> {
     }
 
     fn sample(&mut self, fences: &Fences) -> Result<Sampled, Error> {
-        let mut campaign = self.campaign(self.options.model, fences);
+        let mut campaign = self.campaign(self.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
         campaign.request.count = SAMPLES;
         campaign.request.keep_traces = true;
@@ -354,7 +366,7 @@ impl Subject for NativeSubject<'_> {
     }
 
     fn test(&mut self, first: u64, executions: u64, fences: &Fences) -> Result<Tested, Error> {
-        let mut campaign = self.campaign(self.options.model, fences);
+        let mut campaign = self.campaign(self.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
         campaign.request.first = first;
         campaign.request.count = executions;
@@ -379,7 +391,7 @@ impl Subject for NativeSubject<'_> {
         if self.restart == Restart::Fork {
             return Ok(None);
         }
-        let mut campaign = self.campaign(self.options.model, fences);
+        let mut campaign = self.campaign(self.model, fences);
         campaign.request.campaign = CampaignSpec::Sample { seed: BASE_SEED, sampling: Sampling::default() };
         campaign.request.first = first;
         campaign.request.count = executions;
@@ -404,7 +416,7 @@ impl Subject for NativeSubject<'_> {
         let mut exposures = Vec::new();
         let mut cut_off = 0;
         for (first, tasks) in pieces(attempts) {
-            let results = self.follow(Trials { seed, each: trials, tasks }, false, fences)?;
+            let results = self.follow(self.model, Trials { seed, each: trials, tasks }, false, fences)?;
             cut_off += blocked(&results);
             for record in results.exposed {
                 if let Record::Exposed { task, execution, harm, failures, choices, .. } = record {
@@ -413,6 +425,7 @@ impl Subject for NativeSubject<'_> {
                     let attempt = task as usize;
                     exposures.push(Exposure {
                         attempt,
+                        model: self.model,
                         execution,
                         harm,
                         failures,
@@ -428,33 +441,36 @@ impl Subject for NativeSubject<'_> {
     }
 
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error> {
-        let (graphs, answers): (Vec<usize>, Vec<usize>) =
-            (0..exposures.len()).partition(|i| exposures[*i].graph.is_some());
-        let attempts: Vec<Attempt> = answers
-            .iter()
-            .map(|i| Attempt {
+        let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
+        for model in MODELS {
+            let is_answered = |i: &usize| exposures[*i].model == model && exposures[*i].graph.is_none();
+            let answers: Vec<usize> = (0..exposures.len()).filter(is_answered).collect();
+            let attempt = |i: &usize| Attempt {
                 cycle: Cycle { segments: vec![Segment { first: u32::MAX - 1, second: None }] },
                 strategy: StrategySpec::Follow { choices: exposures[*i].choices.clone() },
-            })
-            .collect();
-        let mut again: Vec<Option<Again>> = exposures.iter().map(|_| None).collect();
-        for (first, tasks) in pieces(&attempts) {
-            let results = self.follow(Trials { seed: self.options.seed, each: 1, tasks }, true, fences)?;
-            for record in results.traces {
-                if let Record::Trace { execution, trace, places, length } = record {
-                    let index = answers[first + execution as usize];
-                    again[index] = Some(self.again(trace, &places, length, exposures[index]));
+            };
+            let attempts: Vec<Attempt> = answers.iter().map(attempt).collect();
+            for (first, tasks) in pieces(&attempts) {
+                let trials = Trials { seed: self.options.seed, each: 1, tasks };
+                for record in self.follow(model, trials, true, fences)?.traces {
+                    if let Record::Trace { execution, trace, places, length } = record {
+                        let index = answers[first + execution as usize];
+                        again[index] = Some(self.again(trace, &places, length, exposures[index]));
+                    }
                 }
             }
         }
-        for i in graphs {
+        for i in (0..exposures.len()).filter(|i| exposures[*i].graph.is_some()) {
+            if is_late(self.options.end) {
+                break;
+            }
             let Some(strategy) = exposures[i].strategy() else { continue };
-            let mut campaign = self.campaign(self.options.model, fences);
+            let mut campaign = self.campaign(exposures[i].model, fences);
             campaign.request.campaign = CampaignSpec::Repeat(strategy);
             campaign.request.restart = Restart::InPlace;
             campaign.request.keep_traces = true;
             campaign.request.details = Some(Vec::new());
-            campaign.deadline = campaign.deadline.map(|deadline| deadline.max(Instant::now() + LAST_LOOK));
+            campaign.deadline = self.last_look();
             let mut results = self.run(&campaign)?;
             if let Some(Traced { trace, frames, length, .. }) = traces(&mut results).pop() {
                 again[i] = Some(self.again(trace, &frames, length, exposures[i]));
@@ -480,9 +496,9 @@ impl Subject for NativeSubject<'_> {
         self.program.name.clone()
     }
 
-    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording {
-        let plan = self.plan(self.options.model, strategy);
-        let request = self.campaign(self.options.model, &[]).request;
+    fn recording(&self, model: Model, strategy: StrategySpec, digest: String) -> Recording {
+        let plan = self.plan(model, strategy);
+        let request = self.campaign(model, &[]).request;
         Recording::native(Command::Hunt, self.program, plan, &request, None, digest)
     }
 }

@@ -5,6 +5,9 @@ use fencepost_trace::Model;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// One of so many parts of the time is left for a second look at what was found.
+const LAST_SHARE: u32 = 10;
+
 /// The request, with its time limit as a moment.
 #[derive(Clone)]
 pub struct Options {
@@ -19,8 +22,10 @@ pub struct Options {
     pub buffer: Option<u32>,
     /// What results are held against.
     pub spec: Option<Spec>,
-    /// When all must be over.
+    /// When nothing new is tried any more: what was found is looked at again after that.
     pub deadline: Option<Instant>,
+    /// When all must be over.
+    pub end: Option<Instant>,
     pub jobs: usize,
     pub max_steps: Option<u64>,
     pub timeout: Duration,
@@ -32,6 +37,8 @@ pub struct Options {
 impl Options {
     /// From now on.
     pub fn new(request: &HuntRequest) -> Options {
+        let now = Instant::now();
+        let after = |time: Duration| now.checked_add(time);
         Options {
             model: request.model,
             executions: request.executions,
@@ -40,7 +47,8 @@ impl Options {
             methods: request.methods,
             buffer: request.buffer,
             spec: request.spec,
-            deadline: request.time.and_then(|time| Instant::now().checked_add(time)),
+            deadline: request.time.and_then(|time| after(time - time / LAST_SHARE)),
+            end: request.time.and_then(after),
             jobs: request.jobs,
             max_steps: request.max_steps,
             timeout: request.timeout,

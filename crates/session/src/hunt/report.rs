@@ -90,7 +90,8 @@ fn violation(subject: &impl Subject, cycle: &HuntCycle, candidate: &Candidate) -
         reason: Vec::new(),
         replay: None,
     };
-    let recording = Some(subject.recording(witness.exposure.strategy()?, witness.digest.clone()));
+    let recording =
+        Some(subject.recording(witness.exposure.model, witness.exposure.strategy()?, witness.digest.clone()));
     Some(Item { finding, evidence: Evidence::default(), recording })
 }
 

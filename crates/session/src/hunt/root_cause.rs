@@ -1,5 +1,6 @@
 //! Which harmful cycles explain the failures.
 
+use super::options::{Options, is_late};
 use super::search::Search;
 use super::subject::{Again, Exposure, Fences, Subject};
 use crate::error::Error;
@@ -12,22 +13,31 @@ const EXPLAINED: usize = 200;
 /// Says which harmful cycles are root causes. An execution that fails may contain several, of which one would have been
 /// enough: so the fewest are looked for that leave no failure unexplained: first those that explain most, then those
 /// that take the least to prevent, then those that hurt most reliably.
-pub fn find_root_causes(subject: &mut impl Subject, search: &mut Search, fences: &Fences) -> Result<(), Error> {
+pub fn find_root_causes(
+    subject: &mut impl Subject,
+    options: &Options,
+    search: &mut Search,
+    fences: &Fences,
+) -> Result<(), Error> {
     let harmful: Vec<usize> =
         (0..search.cycles.len()).filter(|i| search.cycles[*i].is_harmful()).take(EXPLAINED).collect();
     let harm = |i: &usize| Some(&search.cycles[*i].witness.as_ref()?.exposure);
     let (witnessed, exposures): (Vec<usize>, Vec<&Exposure>) =
         harmful.iter().filter_map(|i| Some((*i, harm(i)?))).unzip();
-    let again = subject.again(&exposures, fences)?;
+    let again = match is_late(options.end) {
+        true => exposures.iter().map(|_| None).collect(),
+        false => subject.again(&exposures, fences)?,
+    };
     let point = |again: &Again, event: &Event| again.names[event.id.index() - 1].0;
     // For each failure the cycles that are in it.
     let mut unexplained: Vec<Vec<usize>> = Vec::new();
     for (own, again) in witnessed.iter().zip(&again) {
         let is_in = |i: &usize| {
             i == own
-                || again.as_ref().is_some_and(|again| {
-                    confirm(&again.trace, &search.cycles[*i].cycle, |event| point(again, event)).is_some()
-                })
+                || !is_late(options.end)
+                    && again.as_ref().is_some_and(|again| {
+                        confirm(&again.trace, &search.cycles[*i].cycle, |event| point(again, event)).is_some()
+                    })
         };
         unexplained.push(harmful.iter().copied().filter(is_in).collect());
     }

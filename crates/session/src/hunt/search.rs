@@ -2,8 +2,9 @@
 
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
+use super::published::predicted;
 use super::settle;
-use super::subject::{Exposure, Fences, Seen, Subject};
+use super::subject::{BASE_SEED, Exposure, Fences, MODELS, ProgramPoint, Seen, Subject, stronger};
 use super::trials::trials;
 use crate::error::Error;
 use fencepost_predict::Profile;
@@ -11,6 +12,9 @@ use fencepost_predict::critical::{Graph, Limits};
 use fencepost_trace::Model;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// Stronger models have one of so many parts of the time.
+const STRONGER_SHARE: u32 = 3;
 
 /// A search under way.
 pub struct Search {
@@ -24,57 +28,128 @@ pub struct Search {
     pub prediction: Duration,
     /// If not every execution was looked at: in how many of each cycle harm was looked for.
     pub campaign: u64,
-    /// Was every execution looked at?
+    /// Was every execution looked at, and does one fail as none without reordering does?
     pub settled: bool,
+    pub fails: bool,
     /// What that showed.
     pub witnesses: Vec<Exposure>,
 }
 
-/// Predicts and tries.
+/// Predicts and tries; what is found under stronger models counts.
+///
+/// Every execution of a stronger model is one of this model. So whatever chance brings: what is real, or does harm,
+/// under tso is so under pso, and what is so under pso under pslo.
 pub fn search(
     subject: &mut impl Subject,
     options: &Options,
     fences: &Fences,
     deadline: Option<Instant>,
 ) -> Result<Search, Error> {
+    let seen = look(subject, options, fences)?;
+    under(subject, options, fences, deadline, seen, Role::Asked)
+}
+
+/// The same under this model alone.
+pub fn search_alone(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    deadline: Option<Instant>,
+) -> Result<Search, Error> {
+    let seen = look(subject, options, fences)?;
+    under(subject, options, fences, deadline, seen, Role::Alone)
+}
+
+/// What a search is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It was asked for.
+    Asked,
+    /// It was asked for, and what stronger models show is not.
+    Alone,
+    /// A weaker model was asked for.
+    Stronger,
+}
+
+/// The program without reordering, and whether it could be explored.
+fn look(subject: &mut impl Subject, options: &Options, fences: &Fences) -> Result<(Seen, bool), Error> {
     let mut seen = subject.observe(fences)?;
-    let whole = settle::histories(subject, options, fences, &mut seen)?;
+    let small = settle::is_small(subject, options, fences, &mut seen)?;
+    Ok((seen, small))
+}
+
+fn under(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    deadline: Option<Instant>,
+    (mut seen, small): (Seen, bool),
+    role: Role,
+) -> Result<Search, Error> {
+    let plain = seen.clone();
+    let whole = if small { settle::histories(subject, options, fences, &mut seen)? } else { None };
+    let mut search = predict(options, subject.points(), deadline, seen);
+    if let Some(rounds) = whole {
+        settle::settle(subject, options.model, rounds, fences, &mut search)?;
+    }
+    // If everything was explored, and nothing fails, nothing fails under a stronger model.
+    let inherits = role != Role::Alone && options.methods.solve && (!search.settled || search.fails);
+    if let Some(model) = stronger(options.model).filter(|_| inherits) {
+        let deadline = deadline
+            .map(|deadline| Instant::now() + deadline.saturating_duration_since(Instant::now()) / STRONGER_SHARE);
+        let options = Options { model, seed: BASE_SEED, deadline, ..options.clone() };
+        let known = plain.executions;
+        subject.set_model(model);
+        let mut found = under(subject, &options, fences, deadline, (plain, small), Role::Stronger)?;
+        found.executions -= known;
+        search.complete &= found.complete;
+        settle::inherit(&mut search, found);
+    }
+    subject.set_model(options.model);
+    if role != Role::Stronger || !search.settled {
+        trials(subject, options, fences, deadline, &mut search)?;
+    }
+    settle::conclude(&mut search);
+    Ok(search)
+}
+
+/// The cycles that executions show to be possible.
+fn predict(options: &Options, points: &[ProgramPoint], deadline: Option<Instant>, mut seen: Seen) -> Search {
     seen.profiles = Profile::shared_only(&seen.profiles);
     let started = Instant::now();
     let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
-    let found = Graph::new(&seen.profiles, options.model).cycles(limits);
+    let cycles = |model: Model, limits: Limits| {
+        let published = predicted(&Options { model, ..options.clone() }, &seen.profiles, points, deadline);
+        published.unwrap_or_else(|| Graph::new(&seen.profiles, model).cycles(limits))
+    };
+    let found = cycles(options.model, limits);
     let prediction = started.elapsed();
-    let mut cycles: Vec<Candidate> =
+    let mut candidates: Vec<Candidate> =
         found.cycles.into_iter().map(|(cycle, instances)| Candidate::new(cycle, instances)).collect();
-    for model in [Model::Tso, Model::Pso, Model::Pslo] {
+    for model in MODELS {
         let possible = match model == options.model {
             true => None,
             false if is_late(deadline) => Some(BTreeMap::new()),
-            false => Some(Graph::new(&seen.profiles, model).cycles(Limits { instances: 0, ..limits }).cycles),
+            false => Some(cycles(model, Limits { instances: 0, ..limits }).cycles),
         };
-        for candidate in &mut cycles {
+        for candidate in &mut candidates {
             if possible.as_ref().is_none_or(|possible| possible.contains_key(&candidate.cycle)) {
                 candidate.models.push(model);
             }
         }
     }
     let (executions, blocked, unjudged) = (seen.executions, seen.blocked, seen.unjudged);
-    let mut search = Search {
+    Search {
         seen,
-        cycles,
+        cycles: candidates,
         // Where no execution came to its end, nobody knows what is behind the limit.
         complete: found.complete && !unjudged && !is_late(deadline) && (executions == 0 || blocked < executions),
         executions,
         blocked,
         prediction,
         settled: false,
+        fails: false,
         campaign: 0,
         witnesses: Vec::new(),
-    };
-    if let Some(rounds) = whole {
-        settle::settle(subject, options.model, rounds, fences, &mut search)?;
     }
-    trials(subject, options, fences, deadline, &mut search)?;
-    settle::conclude(&mut search);
-    Ok(search)
 }

@@ -19,23 +19,29 @@ use crate::error::Error;
 use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Label, Model};
 
-/// Explores the program without and with reordering, if it is small enough: the executions that were seen are then
-/// replaced by ones that show all that threads can do. How many rounds of loops that wait were gone; `None` if it was
-/// too large.
+/// Explores the program without reordering: is it small enough for that?
+pub fn is_small(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    seen: &mut Seen,
+) -> Result<bool, Error> {
+    if !options.methods.solve || options.buffer.is_some() {
+        return Ok(false);
+    }
+    let baseline = subject.baseline(fences)?;
+    seen.executions += baseline.executions;
+    Ok(baseline.complete)
+}
+
+/// Explores the program under the model, if it is small enough: the executions that were seen are then replaced by ones
+/// that show all that threads can do. How many rounds of loops that wait were gone; `None` if it was too large.
 pub fn histories(
     subject: &mut impl Subject,
     options: &Options,
     fences: &Fences,
     seen: &mut Seen,
 ) -> Result<Option<u32>, Error> {
-    if !options.methods.solve || options.buffer.is_some() {
-        return Ok(None);
-    }
-    let baseline = subject.baseline(fences)?;
-    seen.executions += baseline.executions;
-    if !baseline.complete {
-        return Ok(None);
-    }
     let rounds = if options.model == Model::Pslo { [0, 0] } else { [1, 0] };
     for rounds in rounds {
         let explored = subject.explore(&[], rounds, fences)?;
@@ -85,8 +91,30 @@ pub fn settle(
             candidate.settled = Some(if harmful { Settled::Harmful } else { Settled::Benign });
         }
     }
+    search.fails = explored.fails.is_some();
     search.witnesses = explored.exposures;
     Ok(())
+}
+
+/// What is real, and what does harm, under a stronger model is so under this one: it has the same executions.
+pub fn inherit(search: &mut Search, stronger: Search) {
+    search.executions += stronger.executions;
+    search.blocked += stronger.blocked;
+    for Candidate { cycle, instances, models, witness, .. } in stronger.cycles {
+        let Some(Witness { exposure, .. }) = witness else { continue };
+        let known = search.cycles.iter().position(|candidate| candidate.cycle == cycle);
+        let attempt = known.unwrap_or_else(|| {
+            search.cycles.push(Candidate { models, ..Candidate::new(cycle, instances) });
+            search.cycles.len() - 1
+        });
+        let settled = &mut search.cycles[attempt].settled;
+        match exposure.harm {
+            Some(_) if settled.is_some() => *settled = Some(Settled::Harmful),
+            None if *settled == Some(Settled::Infeasible) => *settled = Some(Settled::Benign),
+            _ => {}
+        }
+        search.witnesses.push(Exposure { attempt, with: Vec::new(), ..exposure });
+    }
 }
 
 /// Where cycles make the program fail together: of these sets those count that have no cycle which is enough alone, and

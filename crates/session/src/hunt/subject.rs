@@ -4,7 +4,9 @@ use crate::error::Error;
 use crate::recording::Recording;
 use fencepost_predict::Profile;
 use fencepost_report::Describe;
-use fencepost_trace::{Cycle, CyclePoint, FenceOrder, Finding, FindingKind, GraphStep, Label, StrategySpec, Trace};
+use fencepost_trace::{
+    Cycle, CyclePoint, FenceOrder, Finding, FindingKind, GraphStep, Label, Model, StrategySpec, Trace,
+};
 use std::rc::Rc;
 
 /// How many executions with reordering show what threads can do then.
@@ -58,6 +60,8 @@ pub struct Attempt {
 pub struct Exposure {
     /// Which attempt.
     pub attempt: usize,
+    /// What it was run under: the model that is hunted under, or a stronger one.
+    pub model: Model,
     /// Which of its trials, counted over all attempts.
     pub execution: u64,
     /// How the program suffered, if it did.
@@ -114,7 +118,7 @@ pub struct FencePosition {
 }
 
 /// Executions without reordering.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Seen {
     pub profiles: Vec<Profile>,
     /// How the program fails by itself.
@@ -148,8 +152,20 @@ pub struct Again {
 /// Fences that are in force though the program does not have them.
 pub type Fences = [(FencePosition, FenceOrder)];
 
+/// The models, each of which has all executions of those before it.
+pub const MODELS: [Model; 3] = [Model::Tso, Model::Pso, Model::Pslo];
+
+/// The model before this one.
+pub fn stronger(model: Model) -> Option<Model> {
+    let at = MODELS.iter().position(|other| *other == model)?;
+    at.checked_sub(1).map(|at| MODELS[at])
+}
+
 /// A program that is searched for violations.
 pub trait Subject {
+    /// Runs it under this model from now on.
+    fn set_model(&mut self, model: Model);
+
     /// Runs it without reordering, with these fences in force.
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error>;
 
@@ -204,5 +220,5 @@ pub trait Subject {
     fn name(&self) -> String;
 
     /// How the execution of this strategy and this digest is recorded.
-    fn recording(&self, strategy: StrategySpec, digest: String) -> Recording;
+    fn recording(&self, model: Model, strategy: StrategySpec, digest: String) -> Recording;
 }

@@ -1,13 +1,14 @@
 //! Which cycle is tried how, and how often.
 
+use super::candidate::Tally;
 use super::lessons::Lessons;
 use super::options::Options;
 use super::round::Round;
 use super::search::Search;
-use super::subject::{Fences, Subject};
+use super::subject::{Exposure, Fences, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Points, Schedule, Severity, Stop, StrategySpec};
+use fencepost_trace::{Cycle, Model, Points, Schedule, Severity, Stop, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -86,11 +87,25 @@ pub fn trials(
     // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
     // the strategies.
     round.seed = options.seed;
+    // Schedules were tried out; where one works, the trials are those that follow. Where none does, the execution that
+    // showed the cycle is followed.
+    let mut tried: Vec<(usize, Tally)> = Vec::new();
     let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-    for (i, schedules) in good.into_iter().enumerate().filter(|(i, _)| !search.cycles[*i].is_infeasible()) {
+    for (i, schedules) in good.into_iter().enumerate() {
+        if search.cycles[i].is_infeasible() {
+            continue;
+        }
         let mut methods: Vec<(HuntMethod, StrategySpec)> =
             schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
-        if methods.is_empty() && (!options.methods.solve || search.cycles[i].exposed > 0) {
+        if methods.is_empty() && options.methods.solve {
+            methods.extend(shown(search, i, options.model).map(|choices| {
+                let method = search.cycles[i].method.unwrap_or(HuntMethod::Random);
+                (method, StrategySpec::Follow { choices })
+            }));
+        }
+        if !methods.is_empty() {
+            tried.push((i, search.cycles[i].start_over()));
+        } else if !options.methods.solve || search.cycles[i].exposed > 0 {
             methods = published(options, round.subject, &search.cycles[i].cycle);
         }
         let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
@@ -100,6 +115,16 @@ pub fn trials(
         }
     }
     round.work(search, work)?;
+    for (i, tally) in tried {
+        let candidate = &mut search.cycles[i];
+        if candidate.exposed == 0 || candidate.trials < options.trials {
+            candidate.count(tally);
+        } else if candidate.harmful == 0 && tally.harmful > 0 {
+            // It did harm before.
+            let harm = candidate.witness.as_ref().map(|witness| &witness.exposure);
+            search.witnesses.extend(harm.map(|exposure| Exposure { attempt: i, ..exposure.clone() }));
+        }
+    }
     if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
         search.complete = false;
         search.seen.notes.push(format!(
@@ -109,6 +134,14 @@ pub fn trials(
         ));
     }
     Ok(())
+}
+
+/// The answers that led to an execution of this model with the cycle, if they were kept.
+fn shown(search: &Search, cycle: usize, model: Model) -> Option<Vec<u32>> {
+    let own = search.cycles[cycle].witness.as_ref().map(|witness| &witness.exposure);
+    let met = search.witnesses.iter().filter(|exposure| exposure.attempt == cycle && exposure.with.is_empty());
+    let is_kept = |exposure: &&Exposure| exposure.model == model && !exposure.choices.is_empty();
+    own.into_iter().chain(met).find(is_kept).map(|exposure| exposure.choices.clone())
 }
 
 /// So many executions, fewer if they are long.
