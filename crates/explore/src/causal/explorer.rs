@@ -1,11 +1,12 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::{History, Knowledge};
+use super::register::Register;
 use super::run::{Ended, Run};
 use super::task::Task;
 use crate::graph::cells::Cells;
 use crate::graph::walk::Walk;
-use crate::graph::{ExploreError, Flow, Options, Restart, Stuck, Visitor};
+use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Stuck, Visitor};
 use fencepost_engine::Threads;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::Graph;
@@ -32,6 +33,14 @@ pub struct Effort {
     pub remembered: u64,
 }
 
+impl Effort {
+    /// Both together.
+    pub fn absorb(&mut self, other: Effort) {
+        self.answers.absorb(other.answers);
+        self.in_vain += other.in_vain;
+    }
+}
+
 /// A state of which not all threads were asked, because the others were not known to write where these read.
 pub(super) struct Expanded {
     pub task: Option<Task>,
@@ -52,10 +61,12 @@ pub struct Explorer<T> {
     pub(super) knowledge: Knowledge,
     pub(super) tasks: Vec<Task>,
     /// The states that were met, by the names of their histories.
-    pub(super) visited: FxHashSet<u128>,
+    pub(super) visited: Box<dyn Register>,
     /// Those in which an execution ended.
-    pub(super) ended: FxHashSet<u128>,
+    pub(super) ended: Box<dyn Register>,
     pub(super) expanded: Vec<Expanded>,
+    /// So many of those before the first of these are somebody else's.
+    pub(super) others: u32,
     pub(super) effort: Effort,
     /// How many states may be remembered; complete ones always are.
     pub(super) bound: usize,
@@ -77,9 +88,10 @@ impl<T: Threads> Explorer<T> {
             graph: Graph::new(),
             knowledge: Knowledge::default(),
             tasks: Vec::new(),
-            visited: FxHashSet::default(),
-            ended: FxHashSet::default(),
+            visited: Box::new(FxHashSet::default()),
+            ended: Box::new(FxHashSet::default()),
             expanded: Vec::new(),
+            others: 0,
             effort: Effort::default(),
             bound: usize::MAX,
         })
@@ -89,6 +101,12 @@ impl<T: Threads> Explorer<T> {
     /// that could have been left out.
     pub fn remembering(self, bound: usize) -> Self {
         Explorer { bound, ..self }
+    }
+
+    /// Takes note of states, and of those in which an execution ended, there: with others who do the same, if that is
+    /// what the registers are for.
+    pub fn registering(self, visited: Box<dyn Register>, ended: Box<dyn Register>) -> Self {
+        Explorer { visited, ended, ..self }
     }
 
     /// The program.
@@ -118,24 +136,53 @@ impl<T: Threads> Explorer<T> {
         mut begin: impl FnMut() -> V,
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<V, ExploreError> {
+        self.tasks = vec![Task::root()];
         loop {
             let mut visitor = begin();
-            self.tasks = vec![Task::root()];
-            match self.explore_open(&mut visitor, &mut between) {
-                Ok(_) => return Ok(visitor),
-                Err(Restart::Merged(merged)) => self.start_over(merged),
-                Err(Restart::Error(error)) => return Err(error),
+            if self.explore_on(&mut visitor, &mut between)? != Halt::Anew {
+                return Ok(visitor);
             }
         }
     }
 
-    fn start_over(&mut self, cells: Cells) {
+    /// Goes on with what is open, until nothing is or somebody stops it. If accesses turn out to overlap, all has to
+    /// begin anew: everything is open again, and what the visitor was told of is worth nothing.
+    pub fn explore_on<V: Visitor<T>>(
+        &mut self,
+        visitor: &mut V,
+        between: impl FnMut(&mut Self) -> Flow,
+    ) -> Result<Halt, ExploreError> {
+        match self.explore_open(visitor, between) {
+            Ok(Flow::Continue(())) => Ok(Halt::Done),
+            Ok(Flow::Break(())) => Ok(Halt::Stopped),
+            Err(Restart::Merged(merged)) => {
+                self.start_over(merged);
+                Ok(Halt::Anew)
+            }
+            Err(Restart::Error(error)) => Err(error),
+        }
+    }
+
+    /// Everything is open, of a program of which it is known which bytes belong together.
+    pub(super) fn start_over(&mut self, cells: Cells) {
         self.cells = cells;
         self.knowledge = Knowledge::default();
+        self.forget_states();
+        self.expanded.clear();
+        self.others = 0;
+        self.effort = Effort::default();
+        self.tasks = vec![Task::root()];
+    }
+
+    /// No state has been met.
+    pub fn forget_states(&mut self) {
         self.visited.clear();
         self.ended.clear();
-        self.expanded.clear();
-        self.effort = Effort::default();
+    }
+
+    /// Everything is open.
+    pub fn open_all(&mut self) {
+        self.tasks = vec![Task::root()];
     }
 
     /// Explores all open tasks.
@@ -185,12 +232,14 @@ impl<T: Threads> Explorer<T> {
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.
-    fn wake(&mut self) {
+    pub(super) fn wake(&mut self) {
         let mut grown = std::mem::take(&mut self.knowledge.grown);
         grown.sort_unstable();
         grown.dedup();
         for watcher in grown.drain(..) {
-            let Expanded { task, cells, others } = &mut self.expanded[watcher as usize];
+            // The copies of others are theirs.
+            let Some(own) = watcher.checked_sub(self.others) else { continue };
+            let Expanded { task, cells, others } = &mut self.expanded[own as usize];
             let concerns = |other: &History| cells.iter().any(|cell| self.knowledge.may_write(*other, *cell));
             if task.is_some() && others.iter().any(concerns) {
                 self.tasks.extend(task.take());
@@ -202,6 +251,12 @@ impl<T: Threads> Explorer<T> {
 
     /// Takes note of a state, by its name. Says whether it is new, as far as is remembered.
     pub(super) fn is_new(&mut self, name: u128) -> bool {
-        if self.visited.len() < self.bound { self.visited.insert(name) } else { !self.visited.contains(&name) }
+        let has_room = self.bound == usize::MAX || self.visited.len() < self.bound;
+        if has_room { self.visited.insert(name) } else { !self.visited.contains(name) }
+    }
+
+    /// The number of the next state that is noted as not asked of everybody.
+    pub(super) fn next_watcher(&self) -> u32 {
+        self.others + self.expanded.len() as u32
     }
 }

@@ -7,9 +7,10 @@
 
 use fencepost_trace::{Location, ThreadId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// What tells two results of a read apart: the value or the source, and which of several results.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Label {
     /// The value, or the source.
     pub key: u128,
@@ -18,11 +19,13 @@ pub struct Label {
 }
 
 /// A history of a thread: a node of its tree.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct History(u32);
 
 #[derive(Debug)]
 struct Node {
+    /// The way to it.
+    step: Step,
     parent: Option<History>,
     /// The first history of a created thread: its parent is where its creator was.
     created: bool,
@@ -38,7 +41,7 @@ struct Node {
 }
 
 /// How a history goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Step {
     Root(ThreadId),
     Read(History, Label),
@@ -52,6 +55,25 @@ pub(super) struct Knowledge {
     steps: FxHashMap<Step, History>,
     /// Watchers of nodes that have grown.
     pub grown: Vec<u32>,
+    /// So many nodes another has, too, by the same numbers; and those among them that have changed since.
+    common: u32,
+    changed: Vec<History>,
+}
+
+/// Histories and what is known of them, as plain values for others.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Told {
+    /// So many the other has by the same numbers.
+    common: u32,
+    list: Vec<One>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct One {
+    at: History,
+    step: Step,
+    known: bool,
+    writes: Vec<Location>,
 }
 
 impl Knowledge {
@@ -61,7 +83,7 @@ impl Knowledge {
         if at == fresh {
             let (created, has_read) = (matches!(step, Step::Create(..)), matches!(step, Step::Read(..)));
             let (writes, watchers) = Default::default();
-            self.nodes.push(Node { parent, created, known: false, name, has_read, writes, watchers });
+            self.nodes.push(Node { step, parent, created, known: false, name, has_read, writes, watchers });
         }
         at
     }
@@ -112,6 +134,13 @@ impl Knowledge {
     /// All is known now.
     pub fn set_known(&mut self, at: History) {
         self.nodes[at.0 as usize].known = true;
+        self.note_change(at);
+    }
+
+    fn note_change(&mut self, at: History) {
+        if at.0 < self.common {
+            self.changed.push(at);
+        }
     }
 
     /// The thread writes there before its next read.
@@ -131,6 +160,7 @@ impl Knowledge {
             }
             node.writes.push(location);
             self.grown.extend_from_slice(&node.watchers);
+            self.note_change(at);
             next = self.parent(at);
         }
     }
@@ -148,6 +178,58 @@ impl Knowledge {
     /// How many histories are remembered.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// This is a copy now: what it has, the other has too, and only what is new is to be told.
+    pub fn become_copy(&mut self) {
+        if self.common == 0 {
+            self.common = self.nodes.len() as u32;
+        }
+    }
+
+    /// What the other does not know.
+    pub fn tell(&self) -> Told {
+        let mut list = self.changed.clone();
+        list.sort_unstable_by_key(|at| at.0);
+        list.dedup();
+        list.extend((self.common..self.nodes.len() as u32).map(History));
+        let one = |at: History| {
+            let Node { step, known, writes, .. } = self.node(at);
+            One { at, step: *step, known: *known, writes: writes.clone() }
+        };
+        Told { common: self.common, list: list.into_iter().map(one).collect() }
+    }
+
+    /// Learns what another knows. The function returned gives our names for its histories.
+    pub fn learn(&mut self, told: Told) -> impl Fn(History) -> History + use<> {
+        let Told { common, list } = told;
+        let mut names: FxHashMap<History, History> = FxHashMap::default();
+        for One { at, step, known, writes } in list {
+            let here = |names: &FxHashMap<History, History>, other: History| match other.0 < common {
+                true => other,
+                false => names[&other],
+            };
+            let ours = match step {
+                _ if at.0 < common => at,
+                Step::Root(thread) => self.root(thread),
+                Step::Read(before, label) => self.read(here(&names, before), label),
+                Step::Create(before, child) => self.create(here(&names, before), child),
+            };
+            names.insert(at, ours);
+            if known && !self.is_known(ours) {
+                self.set_known(ours);
+            }
+            // The histories before it have been told of as well, so that each is on its own.
+            for location in writes {
+                let node = &mut self.nodes[ours.0 as usize];
+                if !node.writes.contains(&location) {
+                    node.writes.push(location);
+                    self.grown.extend_from_slice(&node.watchers);
+                    self.note_change(ours);
+                }
+            }
+        }
+        move |other| if other.0 < common { other } else { names[&other] }
     }
 }
 

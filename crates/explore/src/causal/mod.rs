@@ -43,6 +43,13 @@
 //! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
 //! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
 //!
+//! # Several workers, and tomorrow
+//!
+//! Workers share the registers of states, so that each state is met by one of them and each complete vector told by
+//! one. What they know of threads is their own until their parts are put together (`part`, `team`): the argument above
+//! does not ask when a state is taken up again. The same parts, written down, are what a later exploration goes on
+//! from.
+//!
 //! # The rest
 //!
 //! Locks and the like are guarded accesses of hidden locations, as everywhere; a guard is a condition on the value.
@@ -53,11 +60,17 @@
 mod explorer;
 mod knowledge;
 mod orders;
+mod part;
 mod question;
+mod register;
 mod run;
 mod solver;
 mod task;
+mod team;
 
 pub use explorer::{Effort, Equivalence, Explorer};
 pub use knowledge::Label;
+pub use part::{Part, Saved};
+pub use register::Register;
 pub use task::Task;
+pub use team::Team;

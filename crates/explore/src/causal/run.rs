@@ -710,7 +710,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 explorer.tasks.push(task);
                 continue;
             };
-            let watcher = explorer.expanded.len() as u32;
+            let watcher = explorer.next_watcher();
             // What became known since then was not watched.
             explorer.knowledge.grown.push(watcher);
             others.iter().for_each(|history| explorer.knowledge.watch(*history, watcher));

@@ -53,6 +53,11 @@ impl From<Written> for Cells {
 }
 
 impl Cells {
+    /// Is nothing known yet?
+    pub fn is_fresh(&self) -> bool {
+        self.merged.is_empty() && self.known.is_empty()
+    }
+
     /// The place of `at`, added to the graph if it is new there. An error if the cells must be wider first: see
     /// [`take_merged`](Self::take_merged).
     #[inline]

@@ -3,12 +3,13 @@
 //! A subtree is a value, so that work is simply handed over: a worker with nothing to do asks, and one that has
 //! alternatives left gives away the oldest, which tends to be the largest. Every graph is still explored exactly
 //! once, so that the counts do not depend on the number of workers.
+//!
+//! Between two phases nobody works: what is left then is a list of tasks, and nothing of it is half done.
 
-use super::cells::Cells;
 use super::error::ExploreError;
 use super::explorer::{Explorer, Options, Restart};
 use super::task::Task;
-use super::visitor::{Flow, Visitor};
+use super::visitor::{Flow, Halt, Visitor};
 use fencepost_engine::Threads;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -55,9 +56,11 @@ impl Pool {
         self.changed.notify_one();
     }
 
-    fn finished(&self, result: Result<Flow, Restart>) {
+    /// A worker is done with its task, but for what is left of it.
+    fn finished(&self, result: Result<Flow, Restart>, left: Vec<Task>) {
         let mut queue = self.queue.lock().expect("no worker panics while it holds the queue");
         queue.busy -= 1;
+        queue.tasks.extend(left);
         match result {
             Ok(Flow::Continue(())) => {}
             Ok(Flow::Break(())) => self.stop.store(true, Ordering::Relaxed),
@@ -82,38 +85,81 @@ where
     T: Threads + Clone + Send,
     V: Visitor<T> + Send,
 {
-    if jobs <= 1 {
-        return Explorer::new(program.clone(), options)?.explore(&begin).map(|v| vec![v]);
-    }
-    let mut cells = Cells::default();
+    let mut tasks = vec![Task::root()];
     loop {
-        let root = Task::with(cells);
-        let pool = Pool {
-            queue: Mutex::new(Queue { tasks: vec![root], busy: 0, restart: None }),
-            changed: Condvar::new(),
-            idle: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
-        };
-        let workers: Result<Vec<_>, _> = (0..jobs).map(|_| Explorer::new(program.clone(), options)).collect();
-        let visitors = std::thread::scope(|scope| {
-            let (pool, begin) = (&pool, &begin);
-            let spawn = |mut explorer: Explorer<T>| scope.spawn(move || work(&mut explorer, pool, begin()));
-            let handles: Vec<_> = workers?.into_iter().map(spawn).collect();
-            Ok(handles.into_iter().map(|h| h.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect())
-        })?;
-        let queue = pool.queue.into_inner().expect("no worker panics while it holds the queue");
-        match queue.restart {
-            None => return Ok(visitors),
-            Some(Restart::Merged(wider)) => cells = wider,
-            Some(Restart::Error(error)) => return Err(error),
+        let phase = explore_phase(program, options, jobs, tasks, &begin, || false)?;
+        match phase.halt {
+            Halt::Anew => tasks = phase.left,
+            Halt::Done | Halt::Stopped => return Ok(phase.visitors),
         }
     }
 }
 
-fn work<T: Threads, V: Visitor<T>>(explorer: &mut Explorer<T>, pool: &Pool, mut visitor: V) -> V {
+/// What came of part of an exploration.
+pub struct Phase<V> {
+    /// What was met, by each worker; nothing if all begins anew.
+    pub visitors: Vec<V>,
+    /// What is to be explored after that.
+    pub left: Vec<Task>,
+    /// Why it halts.
+    pub halt: Halt,
+}
+
+/// Explores these tasks on `jobs` workers until nothing is left, a visitor breaks off, or `pause` says so, which is
+/// asked after every run of the program. With one worker, phases meet executions in the order in which one alone
+/// would.
+pub fn explore_phase<T, V>(
+    program: &T,
+    options: Options,
+    jobs: usize,
+    tasks: Vec<Task>,
+    begin: impl Fn() -> V + Sync,
+    pause: impl Fn() -> bool + Sync,
+) -> Result<Phase<V>, ExploreError>
+where
+    T: Threads + Clone + Send,
+    V: Visitor<T> + Send,
+{
+    let pool = Pool {
+        queue: Mutex::new(Queue { tasks, busy: 0, restart: None }),
+        changed: Condvar::new(),
+        idle: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+    };
+    let jobs = jobs.max(1);
+    let mut workers: Vec<_> =
+        (0..jobs).map(|_| Explorer::new(program.clone(), options)).collect::<Result<_, ExploreError>>()?;
+    let visitors = match &mut workers[..] {
+        [alone] => vec![work(alone, &pool, begin(), &pause)],
+        _ => std::thread::scope(|scope| {
+            let (pool, begin, pause) = (&pool, &begin, &pause);
+            let spawn = |mut explorer: Explorer<T>| scope.spawn(move || work(&mut explorer, pool, begin(), pause));
+            let handles: Vec<_> = workers.into_iter().map(spawn).collect();
+            handles.into_iter().map(|h| h.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+        }),
+    };
+    let Queue { tasks: left, restart, .. } = pool.queue.into_inner().expect("no worker panics while it holds it");
+    match restart {
+        None => {
+            let halt = if pool.stop.into_inner() { Halt::Stopped } else { Halt::Done };
+            Ok(Phase { visitors, left, halt })
+        }
+        Some(Restart::Merged(wider)) => {
+            Ok(Phase { visitors: Vec::new(), left: vec![Task::with(wider)], halt: Halt::Anew })
+        }
+        Some(Restart::Error(error)) => Err(error),
+    }
+}
+
+fn work<T: Threads, V: Visitor<T>>(
+    explorer: &mut Explorer<T>,
+    pool: &Pool,
+    mut visitor: V,
+    pause: &impl Fn() -> bool,
+) -> V {
     while let Some(task) = pool.take() {
         let result = explorer.explore_task(task, &mut visitor, |explorer| {
-            if pool.stop.load(Ordering::Relaxed) {
+            if pool.stop.load(Ordering::Relaxed) || pause() {
                 return Flow::Break(());
             }
             if pool.idle.load(Ordering::Relaxed) > 0
@@ -123,7 +169,8 @@ fn work<T: Threads, V: Visitor<T>>(explorer: &mut Explorer<T>, pool: &Pool, mut 
             }
             Flow::Continue(())
         });
-        pool.finished(result);
+        let left = if matches!(result, Ok(Flow::Break(()))) { explorer.left() } else { Vec::new() };
+        pool.finished(result, left);
     }
     visitor
 }

@@ -6,6 +6,17 @@ use fencepost_trace::{Failure, Outcome, ThreadId};
 /// Go on, or stop the whole exploration?
 pub type Flow = std::ops::ControlFlow<()>;
 
+/// Why an exploration halts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Halt {
+    /// Nothing is left.
+    Done,
+    /// Somebody wished it.
+    Stopped,
+    /// Something was learnt with which all has to begin anew: what was met before is worth nothing.
+    Anew,
+}
+
 /// Why an execution has threads that cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stuck {

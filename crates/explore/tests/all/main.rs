@@ -8,6 +8,7 @@ mod causal;
 mod loops;
 mod machines;
 mod oracle;
+mod phases;
 mod pruning;
 mod races;
 mod random_programs;
