@@ -149,6 +149,8 @@ pub fn unflushed() -> Vec<u8> {
 
 /// The program returns from `main`.
 pub fn returned(status: i32) -> ! {
+    // Nothing of its stack is the program's any more: the runtime's own frames lie there now.
+    global::set_caller(global::caller(), fibers::me().stack.1);
     let panicked = global::quietly(|| panics::ended_main(status));
     leave(panicked.map_or(Verdict::Exit(status), Verdict::Panic))
 }
