@@ -136,6 +136,8 @@ pub(crate) struct Walk<T> {
     names: FxHashMap<(ThreadId, u32), ThreadId>,
     initial_threads: u32,
     hardware: bool,
+    /// Labels at which a thread has come by again, as bits: there its state is taken anew in each run.
+    loops: u64,
     /// How often a thread may yield before it must do something.
     patience: usize,
     /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
@@ -155,6 +157,7 @@ impl<T: Threads> Walk<T> {
             names: FxHashMap::default(),
             initial_threads: 0,
             hardware,
+            loops: 0,
             patience,
             creation: None,
             rounds: 0,
@@ -245,6 +248,12 @@ impl<T: Threads> Walk<T> {
             return Err(ExploreError::Nondeterministic(thread));
         }
         if data.flags.has(Flags::READ) {
+            // Rounds of a loop are compared within one run: what is left in registers and on the stack by functions
+            // that have returned may differ from run to run.
+            if self.loops & bit_of(data.label) != 0 {
+                let digest = self.local_state(thread).unwrap_or(0);
+                graph.refresh(node, data.access, data.value, digest);
+            }
             self.apply_read(graph, node);
         } else if graph.is_wait(node) {
             self.threads[t].performed += 1;
@@ -398,6 +407,7 @@ impl<T: Threads> Walk<T> {
                         now
                     }
                 };
+                self.loops |= bit_of(label);
                 if now == data.digest {
                     last = last.or(Some(State::Spinning { round: i as u32, writes: writes > 0 }));
                     if met == self.rounds {
@@ -514,4 +524,9 @@ fn is_alike(one: &Access, other: &Access) -> bool {
         ) => at == same && success == alike && failure == fails && weak == may_fail && guard == waits,
         (one, other) => one == other,
     }
+}
+
+/// The bit that stands for a label.
+fn bit_of(label: u32) -> u64 {
+    1 << (label % u64::BITS)
 }
