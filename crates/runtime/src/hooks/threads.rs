@@ -87,11 +87,13 @@ fn create_at_a_place(thread: ThreadId, start: Start, argument: *mut c_void) -> O
     fibers::all().try_map(|all| all.create(thread, place, start, argument))
 }
 
-/// The running thread begins: with which function, and what that is given. Not a part of [`live`], whose frame is below
-/// the program's: an exploration recognises a thread by its stack, and nothing may lie there that changes.
+/// The running thread begins: with which function, and what that is given. Not a part of [`live`], whose frame is above
+/// the program's: an exploration recognises a thread by its stack, and nothing may lie there that changes. All frames
+/// of the program are below `sp`.
 #[inline(never)]
-fn begin() -> (Start, usize) {
-    let fiber = fibers::me();
+fn begin(sp: usize) -> (Start, usize) {
+    let mut fiber = fibers::me();
+    fiber.first_frame = sp;
     let start = (fiber.start.expect("internal error: a thread without a beginning"), fiber.argument);
     drop(fiber);
     control::started();
@@ -101,7 +103,7 @@ fn begin() -> (Start, usize) {
 
 /// The life of a thread but the first, on its own stack.
 pub fn live() -> ! {
-    let (start, argument) = begin();
+    let (start, argument) = begin(context::stack_pointer());
     // SAFETY: what the program asked for.
     let result = unsafe { context::call(start as usize, argument, 0, 0) };
     end(result)

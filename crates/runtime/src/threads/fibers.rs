@@ -39,7 +39,8 @@ pub struct Fiber {
     pub place: usize,
     /// Its stack.
     pub stack: (usize, usize),
-    /// Where on it the thread's own frames begin: above are those of the kernel thread that donates it.
+    /// Where on it the thread's own frames begin, once it has begun: above are those of the kernel thread that donates
+    /// it.
     pub first_frame: usize,
     /// What its last operation is answered with.
     pub reply: Reply,
