@@ -33,10 +33,12 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
         return at_work(|| explore_waiting(files, times));
     }
     at_work(|| {
+        fibers::me().awaits_file = times.is_none();
         while !fibers::all().is_alone() && times != Some(0) && sys::poll(files) == 0 {
             control::perform(Op::Yield);
             times = times.map(|n| n - 1);
         }
+        fibers::me().awaits_file = false;
     });
 }
 

@@ -102,6 +102,8 @@ pub struct Fiber {
     pub interruptible: bool,
     /// Under exploration: it has waited where it may be cancelled.
     pub waited: bool,
+    /// Waits until a file is ready.
+    pub awaits_file: bool,
     /// It ends with this result, once its stack is unwound.
     pub leaving: Option<usize>,
     /// Where to jump then, the last one first.
@@ -332,6 +334,7 @@ impl Fibers {
         fiber.asynchronous = false;
         fiber.interruptible = false;
         fiber.waited = false;
+        fiber.awaits_file = false;
         fiber.leaving = None;
         fiber.cleanups.clear();
         self.used += 1;

@@ -451,16 +451,25 @@ fn next() -> Next {
                 continue;
             }
             Next::End(Outcome::Redundant) if stall::is_on() => {
-                return Next::End(Outcome::Livelock { spinning: stall::spinning() });
+                return Next::End(endless(stall::spinning()));
             }
             Next::End(Outcome::Redundant) if let Some(spinning) = spinning() => {
                 // Where somebody still waits for a time, nobody knows.
                 let timed = fibers::all().list().iter().any(|fiber| fiber.deadline.is_some());
-                let livelock = Outcome::Livelock { spinning };
-                return Next::End(if timed { Outcome::StepLimit } else { livelock });
+                return Next::End(if timed { Outcome::StepLimit } else { endless(spinning) });
             }
             next => return next,
         }
+    }
+}
+
+/// These threads go around loops forever, and nobody else goes on. Who waits for a file does so in a loop of the
+/// runtime's, not of the program's.
+fn endless(spinning: Vec<ThreadId>) -> Outcome {
+    let waits = |thread: &ThreadId| fibers::get(*thread).awaits_file;
+    match spinning.iter().all(waits) {
+        true => Outcome::Deadlock { blocked: fibers::all().live().to_vec() },
+        false => Outcome::Livelock { spinning },
     }
 }
 
