@@ -104,6 +104,10 @@ impl Touch {
         };
         let writes = !matches!(access, Access::Load { .. });
         let plain = Touch { at: access.location(), writes, ..Touch::NOTHING };
+        // A thread that is cancelled does not go on with what it was about to do.
+        if cancels(access) {
+            return Touch { everything: true, ..plain };
+        }
         match model {
             Model::Sc => plain,
             // seq_cst operations happen in one order.
@@ -120,9 +124,17 @@ impl Touch {
     }
 }
 
+/// Is a thread asked to end? It is from then on, even while the store waits in a buffer.
+fn cancels(access: &Access) -> bool {
+    matches!(access.location().and_then(Location::as_hidden), Some((Hidden::Cancellation, _)))
+}
+
 /// Does this step commute with whatever others do, now and later?
 fn is_own_affair(model: Model, pending: &Pending) -> bool {
     let What::Access(access) = pending.what else { return false };
+    if cancels(&access) {
+        return false;
+    }
     let is_empty_fence = || {
         let hardware = matches!(model, Model::Tso | Model::Pso);
         hardware && matches!(access, Access::Fence { .. }) && pending.drains == Drains::Nothing
