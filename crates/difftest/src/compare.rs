@@ -22,6 +22,8 @@ pub enum Class {
     Jobs,
     /// Exploration by sources or by values is not that of execution graphs.
     Methods,
+    /// Exploration comes to no end, and the machine has been tried completely.
+    Endless,
     /// Some source broke down.
     Broken,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Class {
             Class::Reference => "seen by test, not by the reference",
             Class::Jobs => "jobs 2 is not jobs 1",
             Class::Methods => "method rf or causal is not method graph",
+            Class::Endless => "check does not end, the reference does",
             Class::Broken => "broken",
         })
     }
@@ -143,6 +146,7 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
         if !program.is_timed() {
             claim(Class::Reference, less(&seen, &expected));
         }
+        claim(Class::Endless, check.incomplete.iter().filter(|why| is_limit(why)).cloned().collect());
     }
     let many = check.executions + check.blocked > 1_500;
     if disagreement.is_none() && check.incomplete.is_none() && (many || seed.is_multiple_of(SAMPLE)) {
@@ -165,6 +169,11 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
         }
     }
     Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: reference.incomplete })
+}
+
+/// Was it a limit that stopped an exploration, and not something that it does not explore?
+fn is_limit(why: &str) -> bool {
+    why.contains("limit of time") || why.contains("cut off")
 }
 
 fn less(all: &Outcomes, known: &Outcomes) -> Vec<String> {
