@@ -18,6 +18,7 @@ mod instruction;
 mod message;
 mod record;
 mod request;
+mod saved;
 mod table;
 
 pub use instruction::{Action, HiddenCode, HiddenInstruction, MemoryOperand, Source};
@@ -25,7 +26,8 @@ pub use message::Message;
 pub use record::{
     AccessSite, Activation, AddressKind, Created, Details, Frame, Irreversible, Memory, Record, Report, Stack, death,
 };
-pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Volatile, output_fingerprint};
+pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Save, Volatile, output_fingerprint};
+pub use saved::{Rhythm, SAVED, Status, seal, unseal};
 pub use table::{Slot, Table};
 
 use fencepost_trace::Coverage;
@@ -113,6 +115,22 @@ pub mod state {
     pub const HOPELESS: u32 = 7;
 }
 
+/// Limits behind which an exploration can go on; of several that are reached the last of these counts.
+pub mod limit {
+    /// None.
+    pub const NONE: u32 = 0;
+    /// Of time.
+    pub const TIME: u32 = 1;
+    /// Of executions.
+    pub const EXECUTIONS: u32 = 2;
+    /// One execution took too long.
+    pub const TOO_LONG: u32 = 3;
+    /// Somebody wishes it.
+    pub const WISH: u32 = 4;
+    /// A process has died, and what it had left is only in what was saved before.
+    pub const DEATH: u32 = 5;
+}
+
 /// The beginning of the file.
 #[repr(C)]
 pub struct Header {
@@ -161,6 +179,12 @@ pub struct Exploring {
     pub workers: AtomicU32,
     /// 1 when all are to stop.
     pub stop: AtomicU32,
+    /// 1 when all are to hand over what they have left, so that it can be saved.
+    pub pause: AtomicU32,
+    /// Why all are to stop, if it is a [`limit`]: what is left is left for later.
+    pub limit: AtomicU32,
+    /// 1 while what is left is put together and saved: that is worth waiting for.
+    pub saving: AtomicU32,
     /// 1 if something was left out.
     pub cut: AtomicU32,
     /// 1 if one of them has learnt something with which all has to start over.

@@ -71,9 +71,23 @@ pub struct Request {
     /// Run only those?
     #[serde(default)]
     pub only_digests: bool,
+    /// Where an exploration is saved, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save: Option<Save>,
     /// Are there other workers at the same time?
     #[serde(default)]
     pub crowded: bool,
+}
+
+/// Where an exploration is saved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Save {
+    /// The file, from the root of all directories.
+    pub path: Vec<u8>,
+    /// Its first line.
+    pub head: String,
+    /// Go on from what is there?
+    pub resume: bool,
 }
 
 /// A fence that the program does not have.

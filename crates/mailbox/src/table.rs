@@ -51,6 +51,25 @@ impl Table {
         None
     }
 
+    /// All that is in it: fingerprint, count, first and last execution.
+    pub fn dump(&self) -> Vec<[u64; 4]> {
+        let words =
+            |slot: &Slot| [&slot.fingerprint, &slot.count, &slot.first, &slot.last].map(|w| w.load(Ordering::Relaxed));
+        self.slots().map(words).collect()
+    }
+
+    /// This, and nothing else, is in it.
+    pub fn restore(&self, list: &[[u64; 4]]) {
+        self.clear();
+        for [fingerprint, count, first, last] in list {
+            self.met(*fingerprint, *first);
+            if let Some(slot) = self.slots().find(|slot| slot.fingerprint.load(Ordering::Relaxed) == *fingerprint) {
+                slot.count.store(*count, Ordering::Relaxed);
+                slot.last.store(*last, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Forgets all.
     pub fn clear(&self) {
         self.slots.iter().for_each(|slot| slot.fingerprint.store(0, Ordering::Release));

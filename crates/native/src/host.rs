@@ -7,7 +7,7 @@
 use crate::interrupt;
 use fencepost_mailbox::{
     Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
-    REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, state,
+    REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, limit, state,
 };
 use fencepost_trace::{Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
@@ -104,6 +104,7 @@ impl Campaign {
                 spec: None,
                 digests: Vec::new(),
                 only_digests: false,
+                save: None,
                 crowded: false,
             },
             timeout: Duration::from_secs(10),
@@ -135,12 +136,20 @@ impl Campaign {
 
     /// When its workers are killed. An exploration looks at the clock itself, and says how far it is.
     fn last_moment(&self) -> Option<Instant> {
-        self.deadline.map(|deadline| if self.explores() { deadline + GRACE } else { deadline })
+        self.deadline.map(|deadline| deadline + self.grace())
+    }
+
+    /// How long a worker has to come to an end when it is told so.
+    fn grace(&self) -> Duration {
+        if self.explores() { GRACE } else { Duration::ZERO }
     }
 }
 
 /// How long an exploration has to say how far it is.
 const GRACE: Duration = Duration::from_millis(80);
+
+/// How long it has to save what is left, once it has begun to.
+const TO_SAVE: Duration = Duration::from_secs(10);
 
 /// Something that was found, with how often.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -720,18 +729,20 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
         if !stopping && (campaign.is_interrupted() || campaign.progress.hopeless.load(Ordering::Relaxed)) {
             stopping = true;
             // An exploration says how far it is, if it has the time.
-            mailbox.header().exploring.cut.store(1, Ordering::Relaxed);
+            mailbox.header().exploring.limit.fetch_max(limit::WISH, Ordering::Relaxed);
             mailbox.header().exploring.stop.store(1, Ordering::Relaxed);
-            last = Some(Instant::now() + if campaign.explores() { GRACE } else { Duration::ZERO });
+            last = Some(Instant::now() + campaign.grace());
         }
         let left = last.map(|last| last.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
+        let is_late = last.is_some_and(|last| last.elapsed() > TO_SAVE);
+        let saves = mailbox.header().exploring.saving.load(Ordering::Relaxed) != 0 && !is_late;
+        if left.is_some_and(|left| left.is_zero()) && !saves {
             worker.kill()?;
             worker.wait()?;
             seen.update(mailbox, &campaign.progress);
             return Ok(Watched::TimeIsOver);
         }
-        alarm.wait(left.map_or(GLANCE, |left| GLANCE.min(left)));
+        alarm.wait(left.filter(|_| !saves).map_or(GLANCE, |left| GLANCE.min(left)));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         let has_begun = mailbox.header().state.load(Ordering::Relaxed) == state::RUNNING;
         let timeout = campaign.timeout;

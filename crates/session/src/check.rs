@@ -10,7 +10,7 @@ use fencepost_trace::{Answers, Method, Model};
 
 /// Explores every execution of a program, no two alike.
 pub fn check(request: &CheckRequest, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-    let CheckRequest { campaign, method } = request;
+    let CheckRequest { campaign, method, .. } = request;
     if let (Some(method @ (Method::Rf | Method::Causal)), Model::C11 | Model::Pslo) = (method, campaign.model) {
         let (method, model) = (method.name(), campaign.model);
         let why = if model == Model::C11 { "what is ordered depends on who was read" } else { "it has no axioms" };
@@ -18,8 +18,8 @@ pub fn check(request: &CheckRequest, sink: &mut dyn Sink) -> Result<Outcome, Err
     }
     let mut log = Log::new(sink);
     match Target::load(&campaign.target, &campaign.arguments)? {
-        Target::Litmus(test) => litmus::check(&test, campaign, *method, &mut log),
-        Target::Native(program) => native::check(&program, campaign, *method, &mut log),
+        Target::Litmus(test) => litmus::check(&test, request, &mut log),
+        Target::Native(program) => native::check(&program, request, &mut log),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::check::Done;
 use crate::error::Error;
 use crate::event::{Event, Log};
 use crate::outcome::Outcome;
-use crate::recording::{Recording, clear, try_out, write_whole};
+use crate::recording::{Recording, clear, clear_saved, try_out, write_whole};
 use crate::request::CampaignRequest;
 use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict, html};
 use fencepost_trace::Finding;
@@ -31,6 +31,7 @@ pub fn prepare(out: Option<&Path>) -> Result<(), Error> {
     let Some(out) = out else { return Ok(()) };
     try_out(out)?;
     clear(out, 0);
+    clear_saved(out);
     Ok(())
 }
 

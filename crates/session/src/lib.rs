@@ -66,6 +66,7 @@ mod recording;
 mod replay;
 mod request;
 mod safe;
+mod saving;
 mod target;
 mod test;
 

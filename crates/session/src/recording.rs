@@ -185,6 +185,16 @@ pub fn clear(directory: &Path, most: usize) {
     }
 }
 
+/// Removes the exploration that an earlier run saved in the directory.
+pub fn clear_saved(directory: &Path) {
+    let path = directory.join(fencepost_mailbox::SAVED);
+    if begins(&path, "fencepost") {
+        // What was being written when somebody killed the writer, too.
+        let _ = fs::remove_file(path.with_extension("json.new"));
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// Is the file a JSON object whose first key is this?
 fn begins(path: &Path, key: &str) -> bool {
     let mut start = [0; 64];

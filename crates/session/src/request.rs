@@ -125,12 +125,14 @@ pub struct CheckRequest {
     pub campaign: CampaignRequest,
     /// How executions are told apart; `None`: as a short trial says.
     pub method: Option<Method>,
+    /// Go on from what an earlier run has saved where this one writes to?
+    pub resume: bool,
 }
 
 impl CheckRequest {
     /// The usual request for a target.
     pub fn new(target: impl Into<PathBuf>) -> CheckRequest {
-        CheckRequest { campaign: CampaignRequest::new(target), method: None }
+        CheckRequest { campaign: CampaignRequest::new(target), method: None, resume: false }
     }
 }
 
@@ -270,6 +272,8 @@ pub struct SafeRequest {
     pub out: Option<PathBuf>,
     /// How long one execution may take (native programs).
     pub timeout: Option<Duration>,
+    /// Go on from what an earlier run has saved there?
+    pub resume: bool,
 }
 
 impl SafeRequest {
@@ -284,6 +288,7 @@ impl SafeRequest {
             orderings: true,
             out: None,
             timeout: None,
+            resume: false,
         }
     }
 

@@ -20,6 +20,10 @@ pub struct Args {
     /// tries causal, and says which it took
     #[arg(long, value_enum, default_value_t = Method::Auto, value_name = "METHOD", hide_possible_values = true)]
     method: Method,
+    /// Go on from what an earlier run has saved in --out, however that ended: the same program, the same options but
+    /// for --jobs, --time, --executions and --timeout. The result is that of one run
+    #[arg(long)]
+    resume: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +46,7 @@ impl From<Method> for Option<fencepost_trace::Method> {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let outcome = check(&CheckRequest { campaign: args.campaign.into(), method: args.method.into() }, screen)?;
+    let request = CheckRequest { campaign: args.campaign.into(), method: args.method.into(), resume: args.resume };
+    let outcome = check(&request, screen)?;
     screen.conclude(outcome)
 }

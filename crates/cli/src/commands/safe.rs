@@ -45,6 +45,10 @@ pub struct Args {
     /// Give an execution of a native program up after so long [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Work and limits")]
     timeout: Option<Duration>,
+    /// Go on from what an earlier run has saved in --out, however that ended: one target and one model, the same
+    /// options but for --jobs, --time, --executions and --timeout. The result is that of one run
+    #[arg(long)]
+    resume: bool,
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
@@ -60,6 +64,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         orderings: !args.no_orderings,
         out: Some(args.out),
         timeout: args.timeout,
+        resume: args.resume,
         targets: args.targets,
     };
     let many = request.targets.len() > 1
@@ -68,6 +73,9 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     if !many {
         let outcome = safe(&request, screen)?;
         return screen.conclude(outcome);
+    }
+    if request.resume {
+        return Err(Error::usage("--resume is for one target under one model"));
     }
     let is_litmus = |target: &PathBuf| target.is_dir() || target.extension().is_none_or(|ext| ext == "litmus");
     if let Some(other) = request.targets.iter().find(|target| !is_litmus(target)) {

@@ -104,9 +104,13 @@ impl<T: Threads> Explorer<T> {
     }
 
     /// Takes note of states, and of those in which an execution ended, there: with others who do the same, if that is
-    /// what the registers are for.
-    pub fn registering(self, visited: Box<dyn Register>, ended: Box<dyn Register>) -> Self {
-        Explorer { visited, ended, ..self }
+    /// what the registers are for. The states noted so far are moved there.
+    pub fn register_in(&mut self, visited: Box<dyn Register>, ended: Box<dyn Register>) {
+        for (register, new) in [(&mut self.visited, visited), (&mut self.ended, ended)] {
+            let mut old = std::mem::replace(register, new);
+            old.names().into_iter().for_each(|name| _ = register.insert(name));
+            old.clear();
+        }
     }
 
     /// The program.

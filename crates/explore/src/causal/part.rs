@@ -7,7 +7,7 @@
 
 use super::explorer::{Effort, Expanded, Explorer};
 use super::knowledge::{History, Told};
-use super::task::{Choice, Step, Task};
+use super::task::{Choice, Step, Task, steps};
 use crate::graph::cells::Cells;
 use fencepost_engine::{Threads, WaitSets};
 use fencepost_trace::Location;
@@ -23,11 +23,16 @@ pub struct Part {
     sets: WaitSets,
     told: Told,
     /// Executions of which several states are a beginning, each once.
-    executions: Vec<Vec<Step>>,
+    executions: Vec<Execution>,
     open: Vec<Beginning>,
     expanded: Vec<(Beginning, Vec<Location>, Vec<History>)>,
     effort: Effort,
 }
+
+/// The steps of an execution.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Execution(#[serde(with = "steps")] Arc<[Step]>);
 
 /// A task: so many steps of an execution, by its number, and a read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -46,6 +51,11 @@ pub struct Saved {
 }
 
 impl Saved {
+    /// How many states were met.
+    pub fn states(&self) -> usize {
+        self.visited.len()
+    }
+
     /// Is nothing left to do?
     pub fn is_over(&self) -> bool {
         self.part.open.is_empty()
@@ -56,7 +66,7 @@ impl Saved {
 #[derive(Default)]
 struct Executions {
     numbers: FxHashMap<*const Step, u32>,
-    list: Vec<Vec<Step>>,
+    list: Vec<Execution>,
 }
 
 impl Executions {
@@ -66,11 +76,11 @@ impl Executions {
         let number = match steps.is_empty() {
             // Nothing has no place in memory of its own.
             true => {
-                list.push(Vec::new());
+                list.push(Execution(Arc::clone(steps)));
                 next
             }
             false => *self.numbers.entry(steps.as_ptr()).or_insert_with(|| {
-                list.push(steps.to_vec());
+                list.push(Execution(Arc::clone(steps)));
                 next
             }),
         };
@@ -137,10 +147,9 @@ impl<T: Threads> Explorer<T> {
             self.cells = cells;
         }
         self.walk.sets.learn(&sets);
-        let executions: Vec<Arc<[Step]>> = executions.into_iter().map(Arc::from).collect();
         let task = |beginning: Beginning| {
             let Beginning { execution, length, choice } = beginning;
-            Task { steps: Arc::clone(&executions[execution as usize]), length: length as usize, choice }
+            Task { steps: Arc::clone(&executions[execution as usize].0), length: length as usize, choice }
         };
         let ours = self.knowledge.learn(told);
         self.tasks.extend(open.into_iter().map(task));

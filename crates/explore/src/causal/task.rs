@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// One event of an execution: whose, and for a read what it got.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "Words", into = "Words")]
 pub(super) struct Step {
     pub thread: u32,
     /// The event that a read reads, by number.
@@ -17,6 +18,21 @@ pub(super) struct Step {
     pub position: u32,
     /// What a read got.
     pub value: Value,
+}
+
+/// A step as it is written: there are many of them.
+type Words = (u32, u32, u32, u32, Value);
+
+impl From<Words> for Step {
+    fn from((thread, source, variant, position, value): Words) -> Step {
+        Step { thread, source, variant, position, value }
+    }
+}
+
+impl From<Step> for Words {
+    fn from(Step { thread, source, variant, position, value }: Step) -> Words {
+        (thread, source, variant, position, value)
+    }
 }
 
 /// The events of a graph in the order of addition.
@@ -68,7 +84,7 @@ pub(super) fn node_of(step: usize) -> Node {
 }
 
 /// Steps as a list.
-mod steps {
+pub(super) mod steps {
     use super::Step;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::sync::Arc;

@@ -80,9 +80,12 @@ impl<T: Threads + Clone + Send> Team<T> {
     pub fn new(program: &T, options: Options, equivalence: Equivalence, jobs: usize) -> Result<Self, ExploreError> {
         let (visited, ended) = (Shared::default(), Shared::default());
         let worker = |_| {
-            let explorer = Explorer::new(program.clone(), options, equivalence)?;
+            let mut explorer = Explorer::new(program.clone(), options, equivalence)?;
             let alone = jobs <= 1;
-            Ok(if alone { explorer } else { explorer.registering(Box::new(visited.clone()), Box::new(ended.clone())) })
+            if !alone {
+                explorer.register_in(Box::new(visited.clone()), Box::new(ended.clone()));
+            }
+            Ok(explorer)
         };
         let mut workers = (0..jobs.max(1)).map(worker).collect::<Result<Vec<_>, ExploreError>>()?;
         workers[0].open_all();

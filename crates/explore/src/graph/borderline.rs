@@ -16,9 +16,10 @@ use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_safety::{Clocks, Kind};
 use fencepost_trace::{Access, Guard, LoadOrder, Model, RmwOrder, StoreOrder, ThreadId, Update, Value};
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 /// A way out of sequential consistency.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Borderline {
     /// The successor, under the weaker model. Without `event` it is the borderline execution.
     pub successor: Graph,
@@ -28,6 +29,13 @@ pub struct Borderline {
     pub overtaken: Node,
     /// The event before it in its thread.
     pub after: Node,
+}
+
+impl Borderline {
+    /// Where it is, by program points: the event's and the overtaken store's.
+    pub fn points(&self) -> (u32, u32) {
+        (self.successor.node(self.event).label, self.successor.node(self.overtaken).label)
+    }
 }
 
 /// Looks for borderline executions under one model.
@@ -74,6 +82,19 @@ impl Judge {
     /// The model.
     pub fn model(&self) -> Model {
         self.model
+    }
+
+    /// The pairs of program points that have been told, in order.
+    pub fn told(&self) -> Vec<(u32, u32)> {
+        let mut told: Vec<_> = self.known.iter().copied().collect();
+        told.sort_unstable();
+        told
+    }
+
+    /// These have been told already.
+    pub fn knowing(mut self, told: impl IntoIterator<Item = (u32, u32)>) -> Judge {
+        self.known.extend(told);
+        self
     }
 
     /// The borderline executions in this graph of an SC exploration, in an SC order of its events. Each pair of program

@@ -14,7 +14,7 @@
 //! over with the wider cell.
 
 use super::error::ExploreError;
-use fencepost_memory::graph::{Graph, Place};
+use fencepost_memory::graph::{Graph, Node, Place};
 use fencepost_trace::{Access, Location, Size, Value};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,15 @@ impl From<Written> for Cells {
 }
 
 impl Cells {
+    /// Those of one graph: what it has places for belongs together, and what is known to.
+    pub fn of(graph: &Graph, known_to_belong: &Cells) -> Cells {
+        let places = (0..graph.places() as u32).map(Place);
+        let known: Vec<_> = places.map(|p| (graph.location(p), graph.written(p, Node::INIT))).collect();
+        let mut merged = known_to_belong.merged.clone();
+        merged.extend(known.iter().map(|(cell, _)| *cell));
+        Cells::from(Written { merged, known })
+    }
+
     /// Is nothing known yet?
     pub fn is_fresh(&self) -> bool {
         self.merged.is_empty() && self.known.is_empty()

@@ -258,7 +258,7 @@ impl<T: Threads> Explorer<T> {
         let checker = std::mem::replace(&mut self.checker, other);
         let before = std::mem::replace(&mut self.options.model, model);
         let cells = self.cells.clone();
-        let task = Task { graph, todo: Vec::new(), cells: cells.clone(), sets: WaitSets::default() };
+        let task = Task { todo: Vec::new(), cells: Cells::of(&graph, &self.cells), sets: WaitSets::default(), graph };
         let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
         self.recycle_all();
         (self.contexts, self.checker, self.options.model, self.cells) = (contexts, checker, before, cells);
@@ -282,18 +282,21 @@ impl<T: Threads> Explorer<T> {
 
     /// How many alternatives are left to be tried.
     pub fn alternatives(&self) -> usize {
-        self.contexts.iter().map(|context| context.todo.len()).sum()
+        let waiting: usize = self.waiting.iter().map(Task::alternatives).sum();
+        waiting + self.contexts.iter().map(|context| context.todo.len()).sum::<usize>()
     }
 
     /// Keeps every other alternative: the first, third and so on if `first`, otherwise the rest. So two copies of an
     /// exploration share what is left.
     pub fn halve(&mut self, first: bool) {
         let mut keep = !first;
+        let mut every_other = || {
+            keep = !keep;
+            keep
+        };
+        self.waiting.retain(|_| every_other());
         for context in &mut self.contexts {
-            context.todo.retain(|_| {
-                keep = !keep;
-                keep
-            });
+            context.todo.retain(|_| every_other());
         }
     }
 

@@ -22,6 +22,8 @@ impl Range {
 
 /// The runtime's own memory.
 pub const ARENA: Range = Range { start: 0x1000_0000_0000, length: 1 << 38 };
+/// What the processes of an exploration share.
+pub const COMMON: Range = Range { start: 0x1400_0000_0000, length: 1 << 37 };
 /// The slots of the race detector.
 pub const SHADOW: Range = Range { start: 0x2000_0000_0000, length: 1 << 43 };
 /// The heap of the first threads, and large blocks.
@@ -39,4 +41,4 @@ pub const FURTHER_ARENAS: usize = MOST_THREADS + 2 - ARENAS;
 pub const FURTHER_ARENA: usize = 1 << 24;
 
 /// All of it but the threads', which know their own.
-pub const OWN: [Range; 4] = [ARENA, SHADOW, HEAP, FURTHER_HEAP];
+pub const OWN: [Range; 5] = [ARENA, COMMON, SHADOW, HEAP, FURTHER_HEAP];

@@ -61,6 +61,19 @@ pub fn map_common(length: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// The same at this address, without room until it is touched. False if that cannot be had.
+pub fn map_common_at(address: usize, length: usize) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let arguments = [address, length, protection as usize, flags as usize, usize::MAX, 0];
+    plain(libc::SYS_mmap, arguments) == address as isize
+}
+
+/// Gives the pages of such memory back, for all; they read as zero afterwards.
+pub fn forget_common(address: usize, length: usize) {
+    plain(libc::SYS_madvise, [address, length, libc::MADV_REMOVE as usize, 0, 0, 0]);
+}
+
 /// Maps a whole file for reading.
 pub fn map_file(path: &[u8]) -> Option<&'static [u8]> {
     let file = open(path, libc::O_RDONLY | libc::O_CLOEXEC).ok()?;
@@ -189,6 +202,44 @@ pub fn write(file: i32, text: &[u8]) {
     unsafe { call(libc::SYS_write, [file as usize, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
 }
 
+/// Puts a file with these bytes in the place of the one of this name: whoever looks finds the one or the other, whole.
+pub fn replace_file(path: &[u8], bytes: &[u8]) -> Result<(), i32> {
+    let (path, other) = ([path, &[0]].concat(), [path, b".new\0"].concat());
+    let file = create(&other)?;
+    let written = write_all(file, bytes);
+    close(file);
+    if let Err(error) = written {
+        // SAFETY: the path is a string that ends.
+        unsafe { call(libc::SYS_unlink, [other.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+        return Err(error);
+    }
+    // SAFETY: both paths are strings that end.
+    let renamed = unsafe { call(libc::SYS_rename, [other.as_ptr() as usize, path.as_ptr() as usize, 0, 0, 0, 0]) };
+    if renamed < 0 { Err(-renamed as i32) } else { Ok(()) }
+}
+
+fn write_all(file: i32, mut bytes: &[u8]) -> Result<(), i32> {
+    while !bytes.is_empty() {
+        // SAFETY: the text is as long as is said.
+        let written = unsafe { call(libc::SYS_write, [file as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) };
+        match written {
+            n if n > 0 => bytes = &bytes[n as usize..],
+            n if n == -(libc::EINTR as isize) => {}
+            n => return Err(-n as i32),
+        }
+    }
+    Ok(())
+}
+
+/// Creates a file by its path, which ends with a 0, or empties it.
+fn create(path: &[u8]) -> Result<i32, i32> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o666, 0, 0];
+    // SAFETY: the path is a string that ends.
+    let file = unsafe { call(libc::SYS_openat, arguments) };
+    if file < 0 { Err(-file as i32) } else { Ok(file as i32) }
+}
+
 /// Where the file stands: for one that only grows, its length.
 pub fn position(file: i32) -> usize {
     plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_CUR as usize, 0, 0, 0]).max(0) as usize
@@ -281,6 +332,22 @@ pub fn wait_for(child: i32) -> i32 {
             return status;
         }
     }
+}
+
+/// The status of a child that has ended; `None` if it has not.
+pub fn has_ended(child: i32) -> Option<i32> {
+    let mut status = 0i32;
+    let options = libc::WNOHANG as usize;
+    // SAFETY: the status is written to a variable that lives long enough.
+    let result = unsafe { call(libc::SYS_wait4, [child as usize, &raw mut status as usize, options, 0, 0, 0]) };
+    (result != 0 && result != -(libc::EINTR as isize)).then_some(status)
+}
+
+/// Waits so many nanoseconds, less than a second, or until a signal comes.
+pub fn pause(nanoseconds: u32) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds.into() };
+    // SAFETY: the time lives long enough.
+    unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// The system's monotonic clock, in nanoseconds.

@@ -197,6 +197,32 @@ pub fn take_incomplete() -> Option<Message> {
     INCOMPLETE.enter().take()
 }
 
+/// The same, not forgotten.
+pub fn incomplete() -> Option<Message> {
+    INCOMPLETE.enter().clone()
+}
+
+/// The log as it is.
+pub fn logged() -> String {
+    let Some(header) = header() else { return String::new() };
+    let (start, used) = (MAILBOX.load(Ordering::Relaxed) + LOG_OFFSET, header.log_used.load(Ordering::Acquire));
+    // SAFETY: so much of the log has been written, and nobody changes what is there.
+    let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, used as usize) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The log of another process, instead of what there is.
+pub fn log_again(text: &str) {
+    let Some(header) = header() else { return };
+    if LOG_OFFSET + text.len() > FILE_SIZE {
+        return;
+    }
+    let to = MAILBOX.load(Ordering::Relaxed) + LOG_OFFSET;
+    // SAFETY: within the mapping; only this process writes to the log.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to as *mut u8, text.len()) };
+    header.log_used.store(text.len() as u64, Ordering::Release);
+}
+
 /// All starts over: what was found until now, and the log, are forgotten.
 pub fn forget() {
     let Some(header) = header() else { return };

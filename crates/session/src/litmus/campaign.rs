@@ -2,7 +2,7 @@
 
 use super::case::LitmusCase;
 use super::collector::{Stop, Watch};
-use super::exhaustive::{Way, by_method, explore, trial};
+use super::exhaustive::{Pace, Paused, Way, by_method, explore_on, trial};
 use super::random;
 use super::tally::{Found, Tally};
 use super::witness::Witness;
@@ -13,7 +13,8 @@ use crate::finish::{INTERRUPTED, Item, Summary, finish, prepare};
 use crate::limits::{Budget, litmus_limits};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::request::{CampaignRequest, TestRequest};
+use crate::request::{CampaignRequest, CheckRequest, TestRequest};
+use crate::saving::{OVER, Saving, Subject};
 use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
 use fencepost_native::interrupt;
@@ -29,6 +30,8 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
     let work = &campaign.work;
     let executions = work.executions.or_else(|| work.time.is_none().then_some(EXECUTIONS));
     let (draw, test) = ((campaign.seed, *sampling), &**case);
+    refuse(campaign)?;
+    prepare(campaign.out.as_deref())?;
     let tally = run(campaign, *buffer, Budget::new(executions, work.time), log, |watch, budget| {
         random::random(test, watch, draw, budget, work.jobs)
     })?;
@@ -45,20 +48,32 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
 }
 
 /// Every execution.
-pub fn check(
-    case: &Rc<LitmusCase>,
-    request: &CampaignRequest,
-    method: Option<Method>,
-    log: &mut Log<'_>,
-) -> Result<Outcome, Error> {
+pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let started = Instant::now();
+    let CheckRequest { campaign: request, method, resume } = asked;
+    refuse(request)?;
     let (budget, test, jobs) = (Budget::new(request.work.executions, request.work.time), &**case, request.work.jobs);
     let open = method.is_none() && is_open(request.model, request.work.executions);
-    let mut tally = run(request, None, budget, log, |watch, budget| match method {
-        None if open => trial(test, watch, budget, jobs),
-        None | Some(Method::Graph) => explore(test, watch, Way::of(request.model), budget, jobs),
-        Some(method) => by_method(test, watch, method, budget),
+    let subject =
+        Subject::new(Command::Check, &case.digest, request).with("--method", method.map_or("auto", Method::name));
+    let (saving, loaded) = Saving::begin(request.out.as_deref(), *resume, &subject)?;
+    let paused: Option<Paused> = match (&saving, &loaded) {
+        (Some(saving), Some(loaded)) => loaded.state(&saving.out)?,
+        _ => None,
+    };
+    if loaded.is_some_and(|loaded| loaded.status.over) {
+        log.note(OVER);
+    }
+    let saving = saving.as_ref();
+    let mut tally = run(request, None, budget, log, |watch, budget| {
+        let pace = Pace::new(budget, saving, jobs);
+        match method {
+            None if open => trial(test, watch, &pace, paused),
+            None | Some(Method::Graph) => explore_on(test, watch, Way::of(request.model), &pace, paused),
+            Some(method) => by_method(test, watch, *method, &pace, paused),
+        }
     })?;
+    saving.and_then(Saving::problem).into_iter().for_each(|problem| log.warning(problem));
     let done = Done { method: tally.method, answers: tally.answers };
     if let Some(reason) = tally.reason.take() {
         log.note(reason);
@@ -70,7 +85,18 @@ pub fn check(
     conclude(case, request, tally, summary, log)
 }
 
-/// Complains about what a litmus test has no use for, then does the work.
+/// Complains about what a litmus test has no use for.
+fn refuse(request: &CampaignRequest) -> Result<(), Error> {
+    let option = match (&request.volatile, &request.suppressions, &request.spec) {
+        (Some(_), _, _) => "--volatile",
+        (_, Some(_), _) => "--suppressions",
+        (_, _, Some(_)) => "--spec",
+        _ => return Ok(()),
+    };
+    Err(Error::Usage(format!("{option} is for native programs: {} is a litmus test", request.target.display())))
+}
+
+/// Does the work.
 fn run(
     request: &CampaignRequest,
     buffer: Option<u32>,
@@ -78,16 +104,7 @@ fn run(
     log: &mut Log<'_>,
     work: impl FnOnce(Watch<'_>, Budget) -> Result<Tally, ExploreError> + Send,
 ) -> Result<Tally, Error> {
-    let option = match (&request.volatile, &request.suppressions, &request.spec) {
-        (Some(_), _, _) => Some("--volatile"),
-        (_, Some(_), _) => Some("--suppressions"),
-        (_, _, Some(_)) => Some("--spec"),
-        _ => None,
-    };
     let target = request.target.display();
-    if let Some(option) = option {
-        return Err(Error::Usage(format!("{option} is for native programs: {target} is a litmus test")));
-    }
     let progress = Progress::default();
     let watch = Watch {
         model: request.model,
@@ -97,7 +114,6 @@ fn run(
         stop: if request.keep_going { Stop::Never } else { Stop::AtFinding },
         progress: &progress,
     };
-    prepare(request.out.as_deref())?;
     log.emit(Event::Started(budget));
     log.watch(|| progress.get(), || work(watch, budget))
         .map_err(|error| Error::Explore { target: target.to_string(), error })

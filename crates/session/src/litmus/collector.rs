@@ -13,6 +13,7 @@ use fencepost_trace::{
     Action, EventId, EventKind, Failure, FindingKind, FindingLabel, Limits, Model, Outcome, Plan, StrategySpec,
     ThreadId, Trace,
 };
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often those who watch are told.
 const PIECE: u64 = 32;
@@ -54,12 +55,19 @@ pub struct Collector<'a> {
     before: u64,
     /// The last execution in which something was found.
     failing: u64,
+    /// Somebody who counts executions, too.
+    counter: Option<&'a AtomicU64>,
     pub tally: Tally,
 }
 
 impl<'a> Collector<'a> {
     pub fn new(case: &'a LitmusCase, watch: Watch<'a>, budget: Budget) -> Self {
-        Collector { case, watch, budget, before: 0, failing: 0, tally: Tally::default() }
+        Collector { case, watch, budget, before: 0, failing: 0, counter: None, tally: Tally::default() }
+    }
+
+    /// A part of an exploration, behind as many executions as were counted so far; it ends when others say so.
+    pub fn phase(case: &'a LitmusCase, watch: Watch<'a>, before: u64, counter: &'a AtomicU64) -> Self {
+        Collector { before, counter: Some(counter), ..Collector::new(case, watch, Budget::new(None, None)) }
     }
 
     /// A part of a campaign: executions after the first so many.
@@ -96,6 +104,10 @@ impl<'a> Collector<'a> {
         let done = self.tally.executions + self.tally.blocked;
         if done != 0 && done.is_multiple_of(PIECE) {
             self.watch.progress.add(PIECE);
+        }
+        if let Some(counter) = self.counter {
+            counter.fetch_add(1, Ordering::Relaxed);
+            return false;
         }
         let spent = self.budget.is_spent(done);
         self.tally.limited |= spent;

@@ -7,20 +7,22 @@
 use super::altered::{Altered, Change};
 use super::case::{LitmusCase, State};
 use super::collector::{Stop, Watch, label_of_node, steps};
-use super::exhaustive::{Way, explore};
+use super::exhaustive::{Pace, Way, explore};
 use crate::limits::Budget;
 use crate::progress::Progress;
+use crate::saving::Saving;
 use fencepost_engine::Threads;
 use fencepost_explore::graph::{
-    Borderline, ExploreError, Explorer, Flow, Judge, Options, Races, Stuck, Visitor, all_races, explore_parallel,
+    self, Borderline, ExploreError, Explorer, Flow, Halt, Judge, Options, Races, Stuck, Visitor, all_races,
+    explore_phase,
 };
+use fencepost_mailbox::Status;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety, VerifiedBy};
 use fencepost_trace::{Failure, FenceOrder, FindingKind, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-
-/// So many executions one worker judges before others are called.
-const SHORT_LOOK: u64 = 20_000;
+use std::sync::atomic::Ordering;
 
 /// So many sets of orderings are tried.
 const MOST_SETS: usize = 3_000;
@@ -57,20 +59,16 @@ pub struct Task<'a> {
     /// Look for orderings?
     pub orderings: bool,
     pub progress: &'a Progress,
+    /// Where it is saved, if it is.
+    pub saving: Option<&'a Saving>,
 }
 
-/// Rides on SC executions.
-struct Ride<'a> {
-    task: Task<'a>,
-    judge: Judge,
-    budget: Budget,
-    /// Is the first answer enough?
-    stop: bool,
+/// What a ride on SC executions has met.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Met {
     executions: u64,
     blocked: u64,
     limited: bool,
-    /// Is nothing left of the budget?
-    spent: bool,
     race: Option<(Vec<FindingLabel>, StrategySpec)>,
     found: Vec<(u64, Borderline)>,
     /// Program points with an access of their thread before them.
@@ -80,48 +78,60 @@ struct Ride<'a> {
     states: BTreeSet<State>,
 }
 
+/// A ride between two phases.
+#[derive(Serialize, Deserialize)]
+pub struct Paused {
+    met: Met,
+    /// Did several workers meet it?
+    shared: bool,
+    left: Vec<graph::Task>,
+}
+
+/// Rides on SC executions.
+struct Ride<'a> {
+    task: Task<'a>,
+    judge: Judge,
+    pace: &'a Pace<'a>,
+    /// How many executions came before these.
+    before: u64,
+    /// Are these many ways out of SC enough?
+    enough: usize,
+    met: Met,
+}
+
 impl<'a> Ride<'a> {
-    fn new(task: Task<'a>, budget: Budget, stop: bool) -> Ride<'a> {
-        Ride {
-            task,
-            judge: Judge::new(task.model),
-            budget,
-            stop,
-            executions: 0,
-            blocked: 0,
-            limited: false,
-            spent: false,
-            race: None,
-            found: Vec::new(),
-            places: BTreeSet::new(),
-            strong: BTreeSet::new(),
-            states: BTreeSet::new(),
-        }
+    fn new(task: Task<'a>, pace: &'a Pace<'a>, enough: usize, before: &Met) -> Ride<'a> {
+        let judge = Judge::new(task.model).knowing(before.found.iter().map(|(_, found)| found.points()));
+        let met = Met { race: before.race.clone(), ..Met::default() };
+        Ride { task, judge, pace, before: before.executions + before.blocked, enough, met }
     }
 
     fn look(&mut self, program: &Altered, graph: &Graph) -> Flow {
-        let done = self.executions + self.blocked;
-        if self.budget.is_spent(done) {
-            (self.limited, self.spent) = (true, true);
-            return Flow::Break(());
-        }
-        if !self.stop {
-            self.note_places(graph);
+        let met = &mut self.met;
+        let done = self.before + met.executions + met.blocked;
+        self.pace.count.fetch_add(1, Ordering::Relaxed);
+        if self.enough != 1 {
+            met.note_places(graph);
         }
         if self.task.model == Model::C11
-            && self.race.is_none()
+            && met.race.is_none()
             && let Some((first, second)) = all_races(graph).first()
         {
             let labels = [first, second].map(|node| label_of_node(program.program(), graph, *node)).to_vec();
-            self.race = Some((labels, steps(graph)));
+            met.race = Some((labels, steps(graph)));
         }
         match self.judge.judge(graph) {
-            Ok(found) => self.found.extend(found.into_iter().map(|borderline| (done + 1, borderline))),
-            Err(_) => self.limited = true,
+            Ok(found) => met.found.extend(found.into_iter().map(|borderline| (done + 1, borderline))),
+            Err(_) => met.limited = true,
         }
         self.task.progress.add(1);
-        let enough = self.race.is_some() || (self.stop && !self.found.is_empty());
-        if enough { Flow::Break(()) } else { Flow::Continue(()) }
+        if met.is_enough(self.enough) { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+}
+
+impl Met {
+    fn is_enough(&self, enough: usize) -> bool {
+        self.race.is_some() || self.found.len() >= enough
     }
 
     fn note_places(&mut self, graph: &Graph) {
@@ -143,12 +153,16 @@ impl<'a> Ride<'a> {
         }
     }
 
-    fn absorb(&mut self, other: Ride<'a>) {
+    fn absorb(&mut self, other: Met) {
         self.executions += other.executions;
         self.blocked += other.blocked;
         self.limited |= other.limited;
         self.race = self.race.take().or(other.race);
-        self.found.extend(other.found);
+        for found in other.found {
+            if self.found.iter().all(|known| known.1.points() != found.1.points()) {
+                self.found.push(found);
+            }
+        }
         self.places.extend(other.places);
         self.strong.extend(other.strong);
         self.states.extend(other.states);
@@ -158,21 +172,19 @@ impl<'a> Ride<'a> {
 impl Visitor<Altered> for Ride<'_> {
     fn execution(&mut self, program: &Altered, graph: &Graph) -> Flow {
         let flow = self.look(program, graph);
-        if !self.spent {
-            self.executions += 1;
-            self.states.insert(LitmusCase::state_of_graph(program.program(), graph));
-        }
+        self.met.executions += 1;
+        self.met.states.insert(LitmusCase::state_of_graph(program.program(), graph));
         flow
     }
     fn stuck(&mut self, program: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
-        self.limited |= stuck == Stuck::Limit;
+        self.met.limited |= stuck == Stuck::Limit;
         let flow = self.look(program, graph);
-        self.blocked += u64::from(!self.spent);
+        self.met.blocked += 1;
         flow
     }
     fn failed(&mut self, program: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         let flow = self.look(program, graph);
-        self.executions += u64::from(!self.spent);
+        self.met.executions += 1;
         flow
     }
     fn race(&mut self, _: &Altered, _: &Graph, _: Node, _: Node) -> Flow {
@@ -181,8 +193,8 @@ impl Visitor<Altered> for Ride<'_> {
 }
 
 /// Judges a test under a model.
-pub fn judge(task: Task<'_>) -> Result<Judged, ExploreError> {
-    let (mut ride, mut explorer) = ride(task, &[], false)?;
+pub fn judge(task: Task<'_>, paused: Option<Paused>) -> Result<Judged, ExploreError> {
+    let (mut ride, mut explorer) = ride(task, &[], false, paused)?;
     let found = !ride.found.is_empty() || ride.race.is_some();
     let trace_safe = if found { Some(false) } else { (!ride.limited).then_some(true) };
     let mut safety = Safety { trace_safe, ..Safety::default() };
@@ -222,31 +234,76 @@ fn options(task: Task<'_>) -> Options {
     Options { max_events, races: Races::Ignore, drains, ..Options::new(Model::Sc) }
 }
 
-/// Rides on every SC execution of the test with these changes. One worker looks first; if many then do, and find
-/// something, one looks again, so that the result does not depend on their number.
-fn ride<'a>(task: Task<'a>, changes: &[Change], stop: bool) -> Result<(Ride<'a>, Explorer<Altered>), ExploreError> {
-    let counted = task.budget.executions() != u64::MAX;
-    let alone = task.jobs <= 1 || counted || stop;
+/// Rides on every SC execution of the test with these changes; to `stop` is to stop at the first way out. One worker
+/// begins; if many find something, one looks again, so that the result does not depend on their number.
+fn ride(
+    task: Task<'_>,
+    changes: &[Change],
+    stop: bool,
+    paused: Option<Paused>,
+) -> Result<(Met, Explorer<Altered>), ExploreError> {
+    let enough = if stop { 1 } else { usize::MAX };
+    let saving = task.saving.filter(|_| !stop && changes.is_empty());
+    let pace = Pace::new(task.budget, saving, if stop { 1 } else { task.jobs });
     let program = Altered::new(task.case.test.program(), changes);
-    let mut explorer = Explorer::new(program.clone(), options(task))?;
-    let short = if alone { task.budget } else { task.budget.at_most(SHORT_LOOK) };
-    let first = explorer.explore(|| Ride::new(task, short, stop))?;
-    let out_of_room = first.limited && first.executions + first.blocked >= SHORT_LOOK;
-    if alone || !out_of_room || task.budget.time_is_up() {
-        return Ok((first, explorer));
+    let nothing = || Paused { met: Met::default(), shared: false, left: vec![graph::Task::root()] };
+    let Paused { mut met, shared, .. } = ride_on(task, &program, &pace, enough, paused.unwrap_or_else(nothing))?;
+    if shared && !met.found.is_empty() && !pace.budget.time_is_up() {
+        let alone = Pace::new(task.budget, None, 1);
+        let again = ride_on(task, &program, &alone, met.found.len(), nothing())?.met;
+        if again.found.len() == met.found.len() {
+            met.found = again.found;
+        }
     }
-    let parts = explore_parallel(&program, options(task), task.jobs, || Ride::new(task, task.budget, stop))?;
-    let mut all = Ride::new(task, task.budget, stop);
-    parts.into_iter().for_each(|part| all.absorb(part));
-    if !all.found.is_empty() {
-        let again = explorer.explore(|| Ride::new(task, task.budget, stop))?;
-        all.found = again.found;
+    Ok((met, Explorer::new(program, options(task))?))
+}
+
+/// Rides until nothing is left, enough was found, or the budget is spent.
+fn ride_on(
+    task: Task<'_>,
+    program: &Altered,
+    pace: &Pace<'_>,
+    enough: usize,
+    mut paused: Paused,
+) -> Result<Paused, ExploreError> {
+    while !paused.left.is_empty() && !paused.met.is_enough(enough) {
+        let done = paused.met.executions + paused.met.blocked;
+        let (workers, most) = pace.workers(done);
+        let begin = |before: &Met| Ride::new(task, pace, enough, before);
+        if done >= pace.budget.executions() {
+            // Is there one more?
+            let left = paused.left.clone();
+            let one = |_: &Met| Ride::new(task, pace, 0, &Met::default());
+            let more = explore_phase(program, options(task), 1, left, || one(&paused.met), || false)?;
+            paused.met.limited |= more.visitors.iter().any(|ride| ride.met.executions + ride.met.blocked > 0);
+            break;
+        }
+        if pace.budget.time_is_up() {
+            paused.met.limited = true;
+            break;
+        }
+        pace.count.store(done, Ordering::Relaxed);
+        let left = std::mem::take(&mut paused.left);
+        let before = &paused.met;
+        let phase = explore_phase(program, options(task), workers, left, || begin(before), || pace.is_over(most))?;
+        paused.left = phase.left;
+        if phase.halt == Halt::Anew {
+            (paused.met, paused.shared) = (Met::default(), false);
+            continue;
+        }
+        paused.shared |= workers > 1;
+        phase.visitors.into_iter().for_each(|ride| paused.met.absorb(ride.met));
+        if let Some(saving) = pace.saving {
+            let over = paused.left.is_empty() || paused.met.is_enough(enough);
+            let Met { executions, blocked, .. } = paused.met;
+            saving.save(Status { over, executions, blocked }, &paused);
+        }
     }
-    Ok((all, explorer))
+    Ok(paused)
 }
 
 /// Are the final states those of SC?
-fn state_safe(task: Task<'_>, ride: &Ride<'_>) -> Result<Option<bool>, ExploreError> {
+fn state_safe(task: Task<'_>, ride: &Met) -> Result<Option<bool>, ExploreError> {
     let watch = Watch {
         model: task.model,
         buffer: None,
@@ -330,7 +387,7 @@ fn message(task: Task<'_>, graph: &Graph, event: Node, overtaken: Node, labels: 
 
 /// Is the test safe with these changes?
 fn is_safe(task: Task<'_>, changes: &[Change]) -> Result<bool, ExploreError> {
-    let (ride, _) = ride(task, changes, true)?;
+    let (ride, _) = ride(task, changes, true, None)?;
     Ok(ride.found.is_empty() && ride.race.is_none() && !ride.limited)
 }
 
@@ -460,7 +517,7 @@ mod tests {
 
     fn task<'a>(case: &'a LitmusCase, model: Model, orderings: bool, progress: &'a Progress) -> Task<'a> {
         let budget = Budget::new(None, None);
-        Task { case, model, limits: LITMUS_LIMITS, budget, jobs: 1, orderings, progress }
+        Task { case, model, limits: LITMUS_LIMITS, budget, jobs: 1, orderings, progress, saving: None }
     }
 
     /// State-safe exactly if herd7 has the same states under both models.
@@ -469,7 +526,7 @@ mod tests {
         let mut count = 0;
         for (case, models) in corpus(family) {
             let (Some(sc), Some(weak)) = (models.get("sc"), models.get(model.name())) else { continue };
-            let judged = judge(task(&case, model, false, &progress)).expect("it can be explored");
+            let judged = judge(task(&case, model, false, &progress), None).expect("it can be explored");
             let expected = sc["states"] == weak["states"];
             assert_eq!(judged.safety.state_safe, Some(expected), "{}", case.test.name());
             count += usize::from(expected);
@@ -494,7 +551,7 @@ mod tests {
                     continue;
                 }
                 let task = task(&case, model, false, &progress);
-                let (ride, _) = ride(task, &[], false).expect("it can be explored");
+                let (ride, _) = ride(task, &[], false, None).expect("it can be explored");
                 if ride.found.is_empty() {
                     continue;
                 }
@@ -523,7 +580,7 @@ mod tests {
         let (mut replayed, mut all) = (0, 0);
         for (case, _) in corpus("hw").into_iter().step_by(5) {
             for model in [Model::Tso, Model::Pso, Model::C11] {
-                for leaving in judge(task(&case, model, false, &progress)).expect("it can be explored").leavings {
+                for leaving in judge(task(&case, model, false, &progress), None).expect("it can be explored").leavings {
                     all += 1;
                     let strategy = leaving.strategy.expect("these models can be explored");
                     let plan = fencepost_trace::Plan { model, buffer: None, strategy, limits: LITMUS_LIMITS };

@@ -3,7 +3,7 @@
 use super::case::LitmusCase;
 use super::in_order::in_order;
 use super::inputs::{Input, inputs_of};
-use super::safe::{Judged, Leaving, Task, judge};
+use super::safe::{Judged, Leaving, Paused, Task, judge};
 use super::witness::Witness;
 use crate::error::Error;
 use crate::event::{Event, Log, Sink};
@@ -13,6 +13,7 @@ use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::request::{CampaignRequest, SafeRequest};
 use crate::safe::refuse;
+use crate::saving::{OVER, Saving, Subject};
 use crate::target::parse_litmus;
 use fencepost_explore::graph::ExploreError;
 use fencepost_report::{Command, Evidence, Report, Safety};
@@ -99,7 +100,7 @@ fn judge_all(input: &Input, request: &SafeRequest, jobs: usize) -> Result<Lines,
     let case = parse_litmus(&name, &bytes)?;
     let progress = Progress::default();
     let line = |model: &Model| {
-        let judged = judge(task(&case, *model, request, jobs, &progress)).map_err(|error| (*model, error))?;
+        let judged = judge(task(&case, *model, request, jobs, &progress), None).map_err(|error| (*model, error))?;
         Ok(SafeJudged {
             test: case.test.name().to_owned(),
             file: name.clone(),
@@ -122,7 +123,7 @@ fn task<'a>(
 ) -> Task<'a> {
     let budget = Budget::new(request.work.executions, request.work.time);
     let limits = litmus_limits(request.work.max_steps);
-    Task { case, model, limits, budget, jobs, orderings: request.orderings, progress }
+    Task { case, model, limits, budget, jobs, orderings: request.orderings, progress, saving: None }
 }
 
 /// One test, with all details.
@@ -135,10 +136,21 @@ pub fn safe(
     let started = Instant::now();
     let progress = Progress::default();
     let target = campaign.target.display().to_string();
+    let subject = Subject::new(Command::Safe, &case.digest, campaign);
+    let (saving, loaded) = Saving::begin(campaign.out.as_deref(), request.resume, &subject)?;
+    let paused: Option<Paused> = match (&saving, &loaded) {
+        (Some(saving), Some(loaded)) => loaded.state(&saving.out)?,
+        _ => None,
+    };
+    if loaded.is_some_and(|loaded| loaded.status.over) {
+        log.note(OVER);
+    }
     let task = task(case, campaign.model, request, request.work.jobs, &progress);
+    let task = Task { saving: saving.as_ref(), ..task };
     log.emit(Event::Started(task.budget));
     let explore = |error| Error::Explore { target: target.clone(), error };
-    let judged = log.watch(|| progress.get(), || judge(task)).map_err(explore)?;
+    let judged = log.watch(|| progress.get(), || judge(task, paused)).map_err(explore)?;
+    saving.as_ref().and_then(Saving::problem).into_iter().for_each(|problem| log.warning(problem));
     let Judged { safety, executions, blocked, complete, race, leavings } = judged;
     let plan = |strategy: StrategySpec, model| Plan { model, buffer: None, strategy, limits: task.limits };
     let mut items = Vec::new();

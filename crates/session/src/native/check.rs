@@ -10,10 +10,10 @@ use super::suppressions::Suppressions;
 use crate::check::Done;
 use crate::error::Error;
 use crate::event::Log;
-use crate::finish::prepare;
 use crate::outcome::Outcome;
-use crate::request::CampaignRequest;
-use fencepost_mailbox::Restart;
+use crate::request::{CampaignRequest, CheckRequest};
+use crate::saving::{OVER, Saving, Subject};
+use fencepost_mailbox::{Restart, Save};
 use fencepost_native::host::{self, Campaign, Explored, Results};
 use fencepost_report::Command;
 use fencepost_trace::{CampaignSpec, Limits, Method, Model, Plan, StrategySpec};
@@ -23,12 +23,8 @@ use std::time::Instant;
 pub const EXPLORED_EVENTS: u64 = 10_000;
 
 /// Every execution graph.
-pub fn check(
-    program: &Program,
-    request: &CampaignRequest,
-    method: Option<Method>,
-    log: &mut Log<'_>,
-) -> Result<Outcome, Error> {
+pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
+    let CheckRequest { campaign: request, method, resume } = asked;
     if request.model == Model::Pslo {
         let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
         return Err(Error::Usage(problem));
@@ -44,12 +40,18 @@ pub fn check(
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     let specified = specify(program, request.spec, &mut campaign, log)?;
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;
-    prepare(request.out.as_deref())?;
+    let subject = Subject::new(Command::Check, &program.digest, request)
+        .with("--method", method.name())
+        .with("--suppressions", format!("{suppressions:?}"));
+    let mut save = begin(request, *resume, &subject, log)?;
     started(request, None, log);
     let examiner = Examiner::new(program, &suppressions);
     let mut keeper = Keeper::new(Command::Check, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut alone = campaign.clone();
+        // What is suppressed makes it begin anew.
+        alone.request.save = save.clone();
+        save = save.take().map(|save| Save { resume: false, ..save });
         let results = watched(campaign, &mut keeper, log, || explore(&mut alone, request, method));
         campaign.request.campaign = alone.request.campaign;
         results
@@ -68,6 +70,20 @@ pub fn check(
     Ok(conclude(&examiner, request, &campaign, &plan, searched, concluded, log))
 }
 
+/// Before an exploration: where the runtime is to save it, and whether to go on from there.
+pub fn begin(
+    request: &CampaignRequest,
+    resume: bool,
+    subject: &Subject,
+    log: &mut Log<'_>,
+) -> Result<Option<Save>, Error> {
+    let (saving, loaded) = Saving::begin(request.out.as_deref(), resume, subject)?;
+    if loaded.is_some_and(|loaded| loaded.status.over) {
+        log.note(OVER);
+    }
+    Ok(saving.and_then(|saving| saving.for_runtime(resume)))
+}
+
 /// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
 /// if many have found something: until it has met everything that they found.
 pub fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Method) -> std::io::Result<Results> {
@@ -81,6 +97,7 @@ pub fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Metho
     if jobs > 1 && results.shared_out && !results.found.is_empty() && !campaign.is_over() {
         let findings = results.found.len() as u64;
         campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings, method };
+        campaign.request.save = None;
         let alone = host::run_campaign(campaign)?;
         if alone.found.is_empty() {
             // There was no time for that.

@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::campaign::{requested, started, watched};
-use super::check::{EXPLORED_EVENTS, explore};
+use super::check::{EXPLORED_EVENTS, begin, explore};
 use super::conclude::{Concluded, conclude};
 use super::examine::Examiner;
 use super::keeper::Keeper;
@@ -10,9 +10,9 @@ use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::event::Log;
-use crate::finish::prepare;
 use crate::outcome::Outcome;
 use crate::request::{CampaignRequest, SafeRequest};
+use crate::saving::Subject;
 use fencepost_mailbox::{Fence, Restart, Stack};
 use fencepost_native::host::{Campaign, Explored, Results};
 use fencepost_report::{Command, FenceAdvice, FenceKind, Report, Safety, Verdict, VerifiedBy};
@@ -40,12 +40,14 @@ pub fn safe(
     let mut campaign = requested(program, request, &plan, Restart::InPlace);
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     let suppressions = Suppressions::find(None, &program.executable)?;
-    prepare(request.out.as_deref())?;
+    let subject = Subject::new(Command::Safe, &program.digest, request);
+    let save = begin(request, asked.resume, &subject, log)?;
     started(request, None, log);
     let examiner = Examiner::new(program, &suppressions);
     let mut keeper = Keeper::new(Command::Safe, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, true, log, |campaign, log| {
         let mut under_sc = under_sc(campaign, request.model);
+        under_sc.request.save = save.clone();
         watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, Method::Graph))
     })?;
     let explored =

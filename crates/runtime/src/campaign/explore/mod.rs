@@ -23,11 +23,15 @@
 //!   of the two is not explored, and the exploration says that it is not complete.
 //!
 //! On several cores the process forks: parent and child each keep half of the alternatives that are left. Counts are
-//! in memory that they share.
+//! in memory that they share, and so are the registers of states where executions are told apart by what is read
+//! (`common`). Once in a while all hand what they have left to the first process, which saves it (`saved`) and forks
+//! again.
 
+mod common;
 mod passes;
 mod program;
 mod safety;
+mod saved;
 mod visitor;
 mod workers;
 
@@ -35,7 +39,7 @@ use crate::drive::ending::Verdict;
 use crate::drive::explored::{shared, unseen};
 use crate::platform::global::{Entered, Global};
 use crate::results::unsupported;
-use fencepost_mailbox::Request;
+use fencepost_mailbox::{Request, Rhythm};
 use fencepost_trace::ThreadId;
 pub use passes::run;
 
@@ -56,6 +60,9 @@ struct State {
     is_child: bool,
     /// At how many runs the process forks at the earliest.
     next_fork: u64,
+    /// When to save, and how long the log was when that was done.
+    rhythm: Rhythm,
+    saved_log: u64,
 }
 
 static STATE: Global<Option<State>> = Global::new(None);

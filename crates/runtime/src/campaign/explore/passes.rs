@@ -2,9 +2,10 @@
 
 use super::program::{Program, has_other_ends, take_verdict};
 use super::safety::{self, Safety};
+use super::saved::{self, Left};
 use super::visitor::Report;
-use super::workers::{RUNS_ALONE, exploring, fork, join_children, leave};
-use super::{STATE, State, request, shared, state, unsupported};
+use super::workers::{RUNS_ALONE, Shares, exploring, fork, hand_over, join_children, leave};
+use super::{STATE, State, common, request, shared, state, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, RUNS, Verdict};
@@ -13,13 +14,17 @@ use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
 use fencepost_explore::causal::{self, Equivalence};
-use fencepost_explore::graph::{ExploreError, Explorer, Flow, Options, Races, replay_steps};
-use fencepost_mailbox::{Record, Request};
+use fencepost_explore::graph::{ExploreError, Explorer, Flow, Halt, Options, Races, Task, replay_steps};
+use fencepost_mailbox::{Record, Request, Rhythm, limit};
 use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
+use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why an exploration stops that the clock has caught.
 const TOO_LONG: &str = "one execution took longer than it may (--timeout), and the exploration was stopped";
+
+/// Why one stops of which a process is missing.
+const DEATH: &str = "a process of the exploration has died, and the exploration was stopped";
 
 pub(super) const STEPS: &str = "has more events than the limit of steps allows";
 
@@ -39,6 +44,8 @@ pub fn run(request: &'static Request) {
         children: Vec::new(),
         is_child: false,
         next_fork: RUNS_ALONE,
+        rhythm: Rhythm::new(sys::monotonic()),
+        saved_log: 0,
     });
     global::set_exploring(true, request.model == Model::C11);
     results::set_method(match request.campaign {
@@ -53,8 +60,9 @@ pub fn run(request: &'static Request) {
         CampaignSpec::Explore { .. } if rust_std::unseen().is_some() => refuse(rust_std::unseen()),
         CampaignSpec::Explore { jobs, .. } => {
             shared::begin(&[]);
+            let mut left = saved::load(request);
             let mut jobs = *jobs;
-            while !pass(request, jobs) {
+            while !pass(request, jobs, left.take()) {
                 // What a child has learnt is lost with it: one worker will learn it again.
                 if exploring().again.load(Relaxed) != 0 {
                     jobs = 1;
@@ -74,30 +82,143 @@ fn refuse(why: Option<&str>) {
     results::log(&Record::Explored { complete: false, executions: 0, blocked: 0, answers: None });
 }
 
-/// Explores by the method that is asked for; how many questions were answered, and how.
-fn explore(request: &Request, options: Options, jobs: u32) -> Result<Option<Answers>, ExploreError> {
+/// Explores by the method that is asked for, from where somebody else has left it, if so: what is left in the end, and
+/// how many questions were answered, and how.
+fn explore(
+    request: &Request,
+    options: Options,
+    jobs: u32,
+    left: Option<Left>,
+) -> Result<(Left, Option<Answers>), ExploreError> {
     let program = Program { abandoned: false };
+    let is_resumed = left.is_some();
     let equivalence = match request.campaign {
         CampaignSpec::Explore { method: Method::Rf, .. } => Equivalence::Sources,
         CampaignSpec::Explore { method: Method::Causal, .. } => Equivalence::Values,
         _ => {
-            let mut explorer = Explorer::new(program, options)?;
-            return explorer.explore_with(start_over, |explorer| between(explorer, jobs)).map(|_| None);
+            let tasks = match left {
+                Some(Left::Graphs(tasks)) => tasks,
+                Some(_) => Vec::new(),
+                None => vec![Task::root()],
+            };
+            return graphs(Explorer::new(program, options)?, tasks, jobs, is_resumed).map(|tasks| (tasks, None));
         }
     };
     let mut explorer = causal::Explorer::new(program, options, equivalence)?;
-    explorer.explore_with(start_over, |_| is_time_to_stop())?;
-    Ok(Some(explorer.effort().answers))
+    let fit = |left: &Option<Left>| !matches!(left, Some(Left::Reads(saved)) if !common::fit(saved.states()));
+    let jobs = if jobs > 1 && fit(&left) && common::is_there() { jobs } else { 1 };
+    if jobs > 1 {
+        explorer.register_in(Box::new(common::Names(0)), Box::new(common::Names(1)));
+        // They may have names of an exploration before this one.
+        explorer.forget_states();
+    }
+    match left {
+        Some(Left::Reads(saved)) => explorer.restore(*saved),
+        Some(_) => {}
+        None => explorer.open_all(),
+    }
+    reads(explorer, jobs, is_resumed)
+}
+
+/// By execution graphs.
+fn graphs(
+    mut explorer: Explorer<Program>,
+    mut tasks: Vec<Task>,
+    jobs: u32,
+    is_resumed: bool,
+) -> Result<Left, ExploreError> {
+    let mut goes_on = is_resumed;
+    loop {
+        // Only what begins anew begins with nothing.
+        let begin = || if std::mem::take(&mut goes_on) { Report } else { start_over() };
+        let between = |explorer: &mut Explorer<Program>| {
+            safety::follow(explorer);
+            between(explorer, jobs)
+        };
+        explorer.explore_from(tasks, begin, between)?;
+        if hand_over(&mut explorer) || shared::has_more() {
+            return Ok(Left::Graphs(Vec::new()));
+        }
+        exploring().saving.store(request().save.is_some().into(), Relaxed);
+        tasks = explorer.left();
+        join_children();
+        common::take_handed(|handed| match serde_json::from_slice::<Vec<Task>>(handed) {
+            Ok(more) => tasks.extend(more),
+            Err(_) => unsupported(UNREADABLE),
+        });
+        if !is_paused() {
+            return Ok(Left::Graphs(tasks));
+        }
+        let _ = saved::save(Left::Graphs(tasks.clone()));
+        exploring().saving.store(0, Relaxed);
+        goes_on = true;
+    }
+}
+
+const UNREADABLE: &str = "what a process of the exploration has left could not be read";
+
+/// By what is read.
+fn reads(
+    mut explorer: causal::Explorer<Program>,
+    mut jobs: u32,
+    is_resumed: bool,
+) -> Result<(Left, Option<Answers>), ExploreError> {
+    let mut report = if is_resumed { Report } else { start_over() };
+    loop {
+        let halt = explorer.explore_on(&mut report, |explorer| between(explorer, jobs))?;
+        if halt == Halt::Anew {
+            report = start_over();
+            // Others have taken note of states until they were stopped.
+            explorer.forget_states();
+            continue;
+        }
+        if hand_over(&mut explorer) || shared::has_more() {
+            break;
+        }
+        exploring().saving.store(request().save.is_some().into(), Relaxed);
+        join_children();
+        common::take_handed(|handed| match serde_json::from_slice(handed) {
+            Ok(part) => explorer.absorb(part),
+            Err(_) => unsupported(UNREADABLE),
+        });
+        if common::is_full() {
+            // From here on one process goes on, with registers of its own.
+            explorer.register_in(Box::<FxHashSet<u128>>::default(), Box::<FxHashSet<u128>>::default());
+            jobs = 1;
+        }
+        let is_paused = is_paused();
+        // What others have learnt may have opened states again.
+        if !is_paused && (explorer.alternatives() == 0 || exploring().stop.load(Relaxed) != 0) {
+            break;
+        }
+        if is_paused {
+            let _ = saved::save(Left::Reads(Box::new(explorer.save())));
+        }
+        exploring().saving.store(0, Relaxed);
+    }
+    let answers = Some(explorer.effort().answers);
+    let is_over = explorer.alternatives() == 0 || request().save.is_none() || state().is_child;
+    Ok((if is_over { Left::Nothing(answers) } else { Left::Reads(Box::new(explorer.save())) }, answers))
+}
+
+/// Have all stopped so that it can be saved? Then they go on.
+fn is_paused() -> bool {
+    let is_paused = exploring().pause.swap(0, Relaxed) != 0;
+    state().next_fork = RUNS.load(Relaxed) + 1;
+    is_paused && exploring().stop.load(Relaxed) == 0 && exploring().again.load(Relaxed) == 0
 }
 
 /// Explores all, unless something shows up with which it has to start over: then it says so.
-fn pass(request: &Request, jobs: u32) -> bool {
+fn pass(request: &Request, jobs: u32, left: Option<Left>) -> bool {
     let max_events = request.max_steps as usize;
     let rounds = request.hunt.as_ref().map_or(0, |hunt| hunt.rounds);
     let usual = Options::new(request.model);
     let drains = usual.drains && !request.watch.contains(&Model::C11);
     let options = Options { max_events, races: Races::Ignore, rounds, drains, ..usual };
-    let explored = explore(request, options, jobs);
+    let explored = match left {
+        Some(Left::Nothing(answers)) => Ok((Left::Nothing(answers), answers)),
+        left => explore(request, options, jobs, left),
+    };
     if !shared::has_more()
         && let Err(error) = &explored
     {
@@ -117,15 +238,29 @@ fn pass(request: &Request, jobs: u32) -> bool {
         return false;
     }
     let (executions, blocked) = (exploring().executions.load(Relaxed), exploring().blocked.load(Relaxed));
-    if executions + blocked == 0 {
+    let reached = exploring().limit.load(Relaxed);
+    if executions + blocked == 0 && reached == limit::NONE {
         // Every program has an execution.
         unsupported("no execution came to its end");
+    }
+    let (left, answers) = explored.unwrap_or((Left::Nothing(None), None));
+    // Whatever ends it but a limit ends it for good.
+    if let Err(error) = saved::save(if reached == limit::NONE { Left::Nothing(answers) } else { left }) {
+        results::note(format!("this run cannot be resumed from here: it could not be saved (error {error})"));
+    }
+    match reached {
+        limit::NONE => {}
+        limit::TIME => unsupported("the limit of time was reached"),
+        limit::EXECUTIONS => unsupported("the limit of executions was reached"),
+        limit::TOO_LONG => unsupported(TOO_LONG),
+        limit::DEATH => unsupported(DEATH),
+        // The host says who.
+        _ => exploring().cut.store(1, Relaxed),
     }
     let why = results::take_incomplete();
     why.iter().for_each(|why| results::note(why.clone()));
     let exploring = exploring();
     let complete = exploring.cut.load(Relaxed) == 0 && why.is_none();
-    let answers = explored.ok().flatten();
     results::log(&Record::Explored { complete, executions, blocked, answers });
     true
 }
@@ -135,12 +270,20 @@ fn start_over() -> Report {
     let exploring = exploring();
     if state().is_child {
         exploring.again.store(1, Relaxed);
+        exploring.stop.store(1, Relaxed);
         leave();
     }
     exploring.stop.store(1, Relaxed);
     join_children();
-    for flag in [&exploring.lock, &exploring.stop, &exploring.cut, &exploring.again] {
+    common::take_handed(|_| {});
+    for flag in
+        [&exploring.lock, &exploring.stop, &exploring.pause, &exploring.saving, &exploring.cut, &exploring.again]
+    {
         flag.store(0, Relaxed);
+    }
+    match exploring.limit.load(Relaxed) {
+        limit::WISH => exploring.stop.store(1, Relaxed),
+        _ => exploring.limit.store(limit::NONE, Relaxed),
     }
     for count in [&exploring.executions, &exploring.blocked, &exploring.numbers] {
         count.store(0, Relaxed);
@@ -155,16 +298,31 @@ fn start_over() -> Report {
     Report
 }
 
-/// After every run: is it time to stop, or to share the work?
-fn between(explorer: &mut Explorer<Program>, jobs: u32) -> Flow {
-    safety::follow(explorer);
+/// After every run: is it time to stop, to save, or to share the work?
+fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
     is_time_to_stop()?;
     let exploring = exploring();
+    if common::is_full() {
+        exploring.pause.store(1, Relaxed);
+    }
+    if exploring.pause.load(Relaxed) != 0 {
+        return Flow::Break(());
+    }
+    if RUNS.load(Relaxed).is_multiple_of(8) && saved::is_due() {
+        if !state().children.is_empty() {
+            exploring.pause.store(1, Relaxed);
+            return Flow::Break(());
+        }
+        exploring.saving.store(1, Relaxed);
+        let _ = saved::save(explorer.left_over());
+        exploring.saving.store(0, Relaxed);
+    }
     if jobs > 1
         && !restart::stays_alone()
         && RUNS.load(Relaxed) >= state().next_fork
         && exploring.workers.load(Relaxed) < jobs
-        && explorer.alternatives() > 1
+        && explorer.open() > 1
+        && common::is_there()
     {
         fork(explorer, jobs);
     }
@@ -178,7 +336,7 @@ fn is_time_to_stop() -> Flow {
         return Flow::Break(());
     }
     if ending::take_late() {
-        return stop(TOO_LONG);
+        return reach(limit::TOO_LONG);
     }
     if shared::has_more() {
         exploring.stop.store(1, Relaxed);
@@ -188,9 +346,16 @@ fn is_time_to_stop() -> Flow {
         && (RUNS.load(Relaxed).is_multiple_of(16) || state().cut_off > 0)
         && sys::monotonic() >= deadline
     {
-        return stop("the limit of time was reached");
+        return reach(limit::TIME);
     }
     Flow::Continue(())
+}
+
+/// A limit is reached: all stop, and what is left is left for later.
+pub(super) fn reach(which: u32) -> Flow {
+    exploring().limit.fetch_max(which, Relaxed);
+    exploring().stop.store(1, Relaxed);
+    Flow::Break(())
 }
 
 /// Stops all, and says why.

@@ -28,6 +28,17 @@ impl Safety {
     pub(super) fn new(model: Model) -> Safety {
         Safety { judge: Judge::new(model), found: Vec::new() }
     }
+
+    /// What has been told of.
+    pub(super) fn told(&self) -> Vec<(u32, u32)> {
+        self.judge.told()
+    }
+
+    /// These have been told of already.
+    pub(super) fn know(&mut self, told: Vec<(u32, u32)>) {
+        let judge = Judge::new(self.judge.model()).knowing(self.judge.told()).knowing(told);
+        self.judge = judge;
+    }
 }
 
 /// Judges an execution, if somebody wants that.

@@ -1,6 +1,6 @@
 //! What is told of each execution.
 
-use super::passes::{MOST_CUT_OFF, STEPS, stop};
+use super::passes::{MOST_CUT_OFF, STEPS, reach, stop};
 use super::program::{Program, has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, safety, shared, state, unsupported};
@@ -11,6 +11,7 @@ use crate::drive::findings;
 use crate::results;
 use crate::threads::fibers;
 use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
+use fencepost_mailbox::limit;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{CampaignSpec, Failure, GraphStep, Outcome, ThreadId};
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,7 +52,8 @@ impl Report {
             return stop("one execution after the other was cut off");
         }
         if number + 1 >= request.count {
-            return stop("the limit of executions was reached");
+            // All that this run has shown is told of first.
+            let _ = reach(limit::EXECUTIONS);
         }
         Flow::Continue(())
     }
@@ -83,7 +85,7 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
     }
     hunt::partly(|| trace_of(program, graph, request().model, Outcome::Redundant), || steps_of(graph));
     if exploring().numbers.fetch_add(1, Relaxed) + 1 >= request().count {
-        return stop("the limit of executions was reached");
+        return reach(limit::EXECUTIONS);
     }
     Flow::Continue(())
 }

@@ -77,6 +77,19 @@ pub fn begin(events: &[(u64, u8)]) {
     shared().events = events.iter().map(|(at, bytes)| (*at as usize, *bytes)).collect();
 }
 
+/// What that memory held in the beginning, as far as it is known: address of eight, value, which bytes.
+pub fn initial_values() -> Vec<(u64, u64, u8)> {
+    let mut list: Vec<_> = shared().initial.iter().map(|(at, held)| (*at as u64, held.value, held.bytes)).collect();
+    list.sort_unstable();
+    list
+}
+
+/// That memory held this in the beginning.
+pub fn set_initial_values(list: &[(u64, u64, u8)]) {
+    shared().initial =
+        list.iter().map(|(at, value, bytes)| (*at as usize, Held { value: *value, bytes: *bytes })).collect();
+}
+
 /// A new execution.
 pub fn reset() {
     let mut shared = shared();
