@@ -184,15 +184,37 @@ impl Symbolizer {
 
 /// Is this a file of the languages' standard libraries?
 fn is_library(file: &str) -> bool {
-    const PLACES: [&str; 7] = [
+    const PLACES: [&str; 6] = [
         "/rustc/",
         "/rust/deps/",
-        "/usr/include/c++/",
         "/usr/lib/gcc/",
         // Rust's own, as it was compiled where it comes from.
         "library/core/src/",
         "library/alloc/src/",
         "library/std/src/",
     ];
-    PLACES.iter().any(|place| file.starts_with(place)) || file.contains("/lib/rustlib/src/")
+    // Each system has C++'s at places of its own: `/usr/include/c++/12`, `/usr/include/x86_64-linux-gnu/c++/12`,
+    // `/usr/lib/llvm-14/include/c++/v1`.
+    let is_cxx = file.starts_with("/usr/") && file.contains("/c++/");
+    is_cxx || PLACES.iter().any(|place| file.starts_with(place)) || file.contains("/lib/rustlib/src/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_library;
+
+    #[test]
+    fn headers_of_standard_libraries_are_not_the_program() {
+        for library in [
+            "/usr/include/c++/12/bits/std_mutex.h",
+            "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
+            "/usr/lib/llvm-14/include/c++/v1/mutex",
+            "/rustc/0000/library/std/src/sync/mutex.rs",
+        ] {
+            assert!(is_library(library), "{library}");
+        }
+        for own in ["src/main.cpp", "/usr/src/c/queue.c", "/home/someone/c++/queue.cpp", "library/queue.rs"] {
+            assert!(!is_library(own), "{own}");
+        }
+    }
 }
