@@ -160,7 +160,7 @@ impl<T: Threads> Explorer<T> {
             let mut graph = context.graph.clone();
             graph.truncate(last.index() + 1);
             let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
-            Some(Task { graph, todo, cells, sets })
+            Some(Task { graph, todo, cells, sets, loops: self.walk.loops })
         });
         self.waiting.iter().cloned().chain(open).collect()
     }
@@ -175,6 +175,7 @@ impl<T: Threads> Explorer<T> {
     ) -> Result<Flow, Restart> {
         self.cells = task.cells;
         self.walk.sets.learn(&task.sets);
+        self.walk.loops |= task.loops;
         self.recycle_all();
         let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         context.graph = task.graph;
@@ -258,7 +259,8 @@ impl<T: Threads> Explorer<T> {
         let checker = std::mem::replace(&mut self.checker, other);
         let before = std::mem::replace(&mut self.options.model, model);
         let cells = self.cells.clone();
-        let task = Task { todo: Vec::new(), cells: Cells::of(&graph, &self.cells), sets: WaitSets::default(), graph };
+        let (todo, cells_of_it, sets) = (Vec::new(), Cells::of(&graph, &self.cells), WaitSets::default());
+        let task = Task { graph, todo, cells: cells_of_it, sets, loops: 0 };
         let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
         self.recycle_all();
         (self.contexts, self.checker, self.options.model, self.cells) = (contexts, checker, before, cells);
@@ -277,7 +279,8 @@ impl<T: Threads> Explorer<T> {
         let last = alternative.node();
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
-        Some(Task { graph, todo: vec![alternative], cells: self.cells.clone(), sets: self.walk.sets.clone() })
+        let (cells, sets) = (self.cells.clone(), self.walk.sets.clone());
+        Some(Task { graph, todo: vec![alternative], cells, sets, loops: self.walk.loops })
     }
 
     /// How many alternatives are left to be tried.

@@ -37,6 +37,8 @@ pub struct Task {
     pub(super) cells: Cells,
     /// What the values of condition variables in the graph stand for.
     pub(super) sets: WaitSets,
+    /// Where threads are known to come by again: see [`Walk`](super::walk::Walk).
+    pub(super) loops: u64,
 }
 
 impl Task {
@@ -47,7 +49,7 @@ impl Task {
 
     /// The whole exploration, of a program of which it is known which bytes belong together.
     pub(super) fn with(cells: Cells) -> Task {
-        Task { graph: Graph::new(), todo: Vec::new(), cells, sets: WaitSets::default() }
+        Task { graph: Graph::new(), todo: Vec::new(), cells, sets: WaitSets::default(), loops: 0 }
     }
 
     /// How many alternatives it holds; each leads to one graph at least, or turns out to be none.

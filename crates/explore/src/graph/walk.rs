@@ -137,7 +137,7 @@ pub(crate) struct Walk<T> {
     initial_threads: u32,
     hardware: bool,
     /// Labels at which a thread has come by again, as bits: there its state is taken anew in each run.
-    loops: u64,
+    pub(super) loops: u64,
     /// How often a thread may yield before it must do something.
     patience: usize,
     /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
