@@ -10,20 +10,27 @@ use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
 use crate::event::Log;
+use crate::orderings::{WEAKER_FENCES, advice, fewest, spare, spared, weaker_than, weakest};
 use crate::outcome::Outcome;
 use crate::request::{CampaignRequest, SafeRequest};
 use crate::saving::Subject;
-use fencepost_mailbox::{Fence, Restart, Stack};
-use fencepost_native::host::{Campaign, Explored, Results};
-use fencepost_report::{Command, FenceAdvice, FenceKind, Report, Safety, Verdict, VerifiedBy};
-use fencepost_trace::{Action, FenceOrder, FindingKind, Limits, Method, Model, Plan, StrategySpec};
+use fencepost_mailbox::{Fence, Frame, Restart, Stack, Weaker};
+use fencepost_native::host::{Campaign, Explored, Found, Results};
+use fencepost_report::{Command, Report, Safety, Verdict};
+use fencepost_trace::{Access, Action, FenceOrder, FindingKind, Limits, Method, Model, Plan, RmwOrder, StrategySpec};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 /// So long it is tried which orderings are needed, if the user sets no limit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// So often orderings are added.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 16;
+
+/// So many sets of orderings are tried besides the first that none can be left out of.
+const MOST_SETS: usize = 200;
 
 /// Explores under sc; what is found is an execution of the model that was asked about.
 pub fn safe(
@@ -60,22 +67,19 @@ pub fn safe(
         done: None,
         begun,
     };
-    let orderings = match asked.orderings && explored.complete {
-        true => Search { request, campaign: &campaign, begun: Instant::now() }.orderings(&searched.results),
-        false => Vec::new(),
+    let leaves = |found: &Found| matches!(found.report.kind, FindingKind::ScViolation | FindingKind::DataRace);
+    let trace_safe = match searched.results.found.iter().any(leaves) {
+        true => Some(false),
+        false => explored.complete.then_some(true),
     };
-    let describe = |(fence, verified): (Fence, bool)| advice(&fence, verified, &examiner.symbolizer);
-    let orderings = orderings.into_iter().map(describe).collect();
+    let mut safety = Safety { trace_safe, state_safe: trace_safe.filter(|safe| *safe), ..Safety::default() };
+    if asked.orderings && explored.complete {
+        let search = Search::new(request, &campaign, &searched.results);
+        search.complete(&mut safety, &searched.results, &examiner.symbolizer);
+    }
     let mut outcome = conclude(&examiner, request, &campaign, &plan, searched, concluded, log);
     if let Report::Run(run) = &mut outcome.report {
-        let leaves = |kind| matches!(kind, FindingKind::ScViolation | FindingKind::DataRace);
-        let trace_safe = match run.findings.iter().any(|finding| leaves(finding.kind)) {
-            true => Some(false),
-            false => explored.complete.then_some(true),
-        };
-        // Where the executions are the same, so is what they show. Otherwise outcomes were not compared.
-        let state_safe = trace_safe.filter(|safe| *safe);
-        run.safety = Some(Safety { trace_safe, state_safe, orderings, superfluous: Vec::new() });
+        run.safety = Some(safety);
         run.verdict = if run.findings.is_empty() { Verdict::of(false, explored.complete) } else { Verdict::Fail };
     }
     Ok(outcome)
@@ -89,23 +93,82 @@ fn under_sc(campaign: &Campaign, model: Model) -> Campaign {
     campaign
 }
 
-/// Looks for the orderings that make a program safe.
+/// Looks for what makes a program safe, or for what it could do without.
 struct Search<'a> {
     request: &'a CampaignRequest,
-    campaign: &'a Campaign,
-    begun: Instant,
+    campaign: Campaign,
+    /// Until then.
+    deadline: Instant,
+    /// Was a question left open because there was no time?
+    late: Cell<bool>,
 }
 
-impl Search<'_> {
-    /// Fences around every way out, until there is none; then one after the other is taken away, or made weaker, as
-    /// long as the program stays safe. Each answer is an exploration of its own. Whether the result was verified to the
-    /// end.
-    fn orderings(&self, results: &Results) -> Vec<(Fence, bool)> {
+impl<'a> Search<'a> {
+    fn new(request: &'a CampaignRequest, campaign: &Campaign, results: &Results) -> Search<'a> {
+        let mut campaign = campaign.clone();
+        // How the program fails under sc has been told, and is not asked about.
+        let others = results.found.iter().filter(|found| found.report.kind != FindingKind::ScViolation);
+        campaign.request.ignored.extend(others.map(|found| found.report.fingerprint));
+        let deadline = Instant::now() + PATIENCE;
+        let deadline = campaign.deadline.map_or(deadline, |limit| limit.min(deadline));
+        campaign.deadline = Some(deadline);
+        Search { request, campaign, deadline, late: Cell::new(false) }
+    }
+
+    /// Fills in what takes explorations of its own.
+    fn complete(&self, safety: &mut Safety, results: &Results, symbolizer: &Symbolizer) {
+        let place = |frame: &Frame| {
+            let stack = Stack { thread: 0, access: Action::Unnamed, frames: vec![frame.clone()] };
+            let label = symbolizer.finding_label(&stack).label;
+            let place = format!("{}:{}", label.file.rsplit('/').next().unwrap_or(&label.file), label.line);
+            (label, place)
+        };
+        let race = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);
+        match safety.trace_safe {
+            Some(false) if race => safety.state_safe = Some(false),
+            Some(false) => {
+                let describe = |fence: Fence| {
+                    let (label, place) = place(&fence.place);
+                    advice(&label, &place, fence.before, fence.order)
+                };
+                safety.orderings = self.orderings(results).into_iter().map(describe).collect();
+                safety.minimal = (!safety.orderings.is_empty()).then_some(!self.late.get());
+                safety.state_safe = self.state_safe();
+            }
+            Some(true) => {
+                let (strong, list) = self.superfluous(results);
+                let access = |frame: &Frame| strong.iter().find(|(at, _)| at == frame).map(|(_, access)| *access);
+                let describe = |(frame, to): (Frame, RmwOrder)| Some(spared(&place(&frame).1, &access(&frame)?, to));
+                safety.superfluous = list.into_iter().filter_map(describe).collect();
+            }
+            None => {}
+        }
+    }
+
+    /// The fewest fences that make the program safe, each as weak as can be; none if there was no time to find any.
+    ///
+    /// Candidates are those before the access of each way out and behind the store that it passes, until there is no
+    /// way out with all of them. Where that does not come to an end (under c11 others have to order things, too), they
+    /// are those before every access.
+    fn orderings(&self, results: &Results) -> Vec<Fence> {
+        let enough = |fences: &[Fence]| Ok::<_, Infallible>(self.is_safe(fences, &[]));
+        let candidates = self.around_ways_out(results).unwrap_or_else(|| {
+            let fence = |place: &Frame| Fence { place: place.clone(), before: true, order: FenceOrder::SeqCst };
+            accesses(results).iter().map(|(place, _)| fence(place)).collect()
+        });
+        let Ok(Some(mut fences)) = fewest(&candidates, MOST_SETS, enough) else { return Vec::new() };
+        let weaker = |fence: &Fence| WEAKER_FENCES.map(|order| Fence { order, ..fence.clone() }).to_vec();
+        let Ok(()) = weakest(&mut fences, weaker, enough);
+        fences
+    }
+
+    /// Fences around every way out, until there is none; `None` if there always is one.
+    fn around_ways_out(&self, results: &Results) -> Option<Vec<Fence>> {
         let mut fences: Vec<Fence> = Vec::new();
-        let mut ways_out = leavings(results);
+        let mut ways_out = ways_out(results);
         for _ in 0..ROUNDS {
             if ways_out.is_empty() {
-                break;
+                return Some(fences);
             }
             let before = fences.len();
             for (early, passed) in &ways_out {
@@ -113,69 +176,81 @@ impl Search<'_> {
                 add(&mut fences, passed, false);
             }
             if fences.len() == before {
-                return Vec::new();
+                return None;
             }
-            match self.explored(&fences, false) {
-                Some(results) => ways_out = leavings(&results),
-                None => return Vec::new(),
-            }
+            let results = self.changed(&fences, &[], false)?;
+            ways_out = self::ways_out(&results);
         }
-        if !ways_out.is_empty() {
-            return Vec::new();
-        }
-        let mut verified = true;
-        let mut i = 0;
-        while i < fences.len() {
-            let mut fewer = fences.clone();
-            fewer.remove(i);
-            match self.is_safe(&fewer) {
-                Some(true) => fences = fewer,
-                answer => {
-                    verified &= answer.is_some();
-                    i += 1;
-                }
-            }
-        }
-        for i in 0..fences.len() {
-            for order in [FenceOrder::Acquire, FenceOrder::Release, FenceOrder::AcqRel] {
-                let mut weaker = fences.clone();
-                weaker[i].order = order;
-                if self.is_safe(&weaker) == Some(true) {
-                    fences = weaker;
-                    break;
-                }
-            }
-        }
-        fences.into_iter().map(|fence| (fence, verified)).collect()
+        None
     }
 
-    fn is_late(&self) -> bool {
-        self.begun.elapsed() > PATIENCE || self.campaign.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    /// What could be weaker, all together; and what was considered.
+    fn superfluous(&self, results: &Results) -> (Vec<(Frame, Access)>, Vec<(Frame, RmwOrder)>) {
+        let mut strong = accesses(results);
+        strong.retain(|(_, access)| !weaker_than(access).is_empty());
+        let safe = |list: &[(Frame, RmwOrder)]| {
+            let weaker = list.iter().map(|(place, to)| Weaker { place: place.clone(), to: *to });
+            Ok::<_, Infallible>(self.is_safe(&[], &weaker.collect::<Vec<_>>()))
+        };
+        let Ok(list) = spare(&strong, safe);
+        (strong, list)
     }
 
-    /// Is the program safe with these fences? `None` if that cannot be found out in time.
-    fn is_safe(&self, fences: &[Fence]) -> Option<bool> {
-        let results = self.explored(fences, true)?;
-        let complete = results.explored.as_ref().is_some_and(|explored| explored.complete);
-        match leavings(&results).is_empty() {
-            false => Some(false),
-            true => complete.then_some(true),
-        }
+    /// Does it print the same, with the same exit status, and fail in the same ways, as under sc?
+    fn state_safe(&self) -> Option<bool> {
+        let outcomes = |model| {
+            let mut campaign = self.campaign.clone();
+            campaign.request.model = model;
+            campaign.request.ignored.clear();
+            campaign.request.keep_outputs = true;
+            campaign.request.stop_at_first = false;
+            let results = self.explore(campaign)?;
+            let complete = results.explored.is_some_and(|explored| explored.complete);
+            let failures: BTreeSet<u64> = results.found.iter().map(|found| found.report.fingerprint).collect();
+            let printed: BTreeSet<String> = results.outputs.into_keys().collect();
+            complete.then_some((printed, failures))
+        };
+        Some(outcomes(Model::Sc)? == outcomes(self.request.model)?)
     }
 
-    fn explored(&self, fences: &[Fence], stop: bool) -> Option<Results> {
-        if self.is_late() {
+    /// Is the program safe with these changes? What cannot be found out in time is not.
+    fn is_safe(&self, fences: &[Fence], weaker: &[Weaker]) -> bool {
+        let answer = self.changed(fences, weaker, true).and_then(|results| {
+            let complete = results.explored.is_some_and(|explored| explored.complete);
+            if ways_out(&results).is_empty() { complete.then_some(true) } else { Some(false) }
+        });
+        self.late.set(self.late.get() || answer.is_none());
+        answer.unwrap_or(false)
+    }
+
+    /// Rides on the executions of the program with changes.
+    fn changed(&self, fences: &[Fence], weaker: &[Weaker], stop: bool) -> Option<Results> {
+        let mut campaign = under_sc(&self.campaign, self.request.model);
+        campaign.request.fences = fences.to_vec();
+        campaign.request.weaker = weaker.to_vec();
+        campaign.request.stop_at_first = stop;
+        self.explore(campaign)
+    }
+
+    /// Explores, if there is time.
+    fn explore(&self, mut campaign: Campaign) -> Option<Results> {
+        if Instant::now() >= self.deadline {
             return None;
         }
-        let mut campaign = under_sc(self.campaign, self.request.model);
-        campaign.request.fences = fences.to_vec();
-        campaign.request.stop_at_first = stop;
         explore(&mut campaign, self.request, Method::Graph).ok()
     }
 }
 
+/// The program points of a watched exploration, each once, in an order that does not depend on who met them.
+fn accesses(results: &Results) -> Vec<(Frame, Access)> {
+    let mut list = results.accesses.clone();
+    list.sort_by(|(a, _), (b, _)| a.cmp(b));
+    list.dedup_by(|(a, _), (b, _)| a == b);
+    list
+}
+
 /// The ways out of sc: the access that comes too early, and the store that it passes.
-fn leavings(results: &Results) -> Vec<(Stack, Stack)> {
+fn ways_out(results: &Results) -> Vec<(Stack, Stack)> {
     let ways = results.found.iter().filter(|found| found.report.kind == FindingKind::ScViolation);
     ways.filter_map(|found| match &found.report.stacks[..] {
         [early, passed, ..] => Some((early.clone(), passed.clone())),
@@ -189,31 +264,5 @@ fn add(fences: &mut Vec<Fence>, at: &Stack, before: bool) {
     let fence = Fence { place, before, order: FenceOrder::SeqCst };
     if !fences.contains(&fence) {
         fences.push(fence);
-    }
-}
-
-/// An ordering in the words of the source.
-fn advice(fence: &Fence, verified: bool, symbolizer: &Symbolizer) -> FenceAdvice {
-    let stack = Stack { thread: 0, access: Action::Unnamed, frames: vec![fence.place.clone()] };
-    let label = symbolizer.finding_label(&stack).label;
-    let (kind, name) = match fence.order {
-        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
-        FenceOrder::Release => (FenceKind::StoreStore, "release fence"),
-        FenceOrder::Acquire => (FenceKind::LoadLoad, "acquire fence"),
-        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
-    };
-    let side = if fence.before { "before" } else { "behind" };
-    let short = label.file.rsplit('/').next().unwrap_or(&label.file).to_owned();
-    let advice = format!("{short}:{}: {name} {side} this line", label.line);
-    FenceAdvice {
-        advice,
-        file: label.file,
-        line: label.line,
-        before: fence.before,
-        order: kind,
-        pairs: Vec::new(),
-        verified,
-        by: verified.then_some(VerifiedBy::Explored),
-        reads: None,
     }
 }
