@@ -142,7 +142,10 @@ fn watching(directory: &Path, runtime: &Path) {
         let over = |time: f64| format!("{time:.2} ({:.2} times)", time / alone);
         println!("| {kind} | {LONG} | {alone:.2} | {} | {} |", over(one), over(all));
     }
-    println!("\nMost memory, watched for all, mix: {short:.1} MB with {} accesses, {long:.1} MB with {LONG}.", LONG / 20);
+    println!(
+        "\nMost memory, watched for all, mix: {short:.1} MB with {} accesses, {long:.1} MB with {LONG}.",
+        LONG / 20
+    );
 }
 
 /// The most memory, in megabytes, that a process has had that was started meanwhile. It is looked at now and then.

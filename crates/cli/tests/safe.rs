@@ -210,12 +210,16 @@ fn ways_out_of_programs_can_be_replayed() {
             atomic_store_explicit(&flag, 1, memory_order_release);\n\
             pthread_join(t, &late); return late ? 7 : 0;\n}\n";
     std::fs::write(&file, source).expect("a file");
-    for (file, model) in [(example("idle.c"), "tso"), (example("idle.c"), "pslo"), (file.clone(), "pslo"), (file, "c11")]
+    for (file, model) in
+        [(example("idle.c"), "tso"), (example("idle.c"), "pslo"), (file.clone(), "pslo"), (file, "c11")]
     {
         let run = native(directory.path(), &file, "", &["safe", "--model", model]);
         assert_eq!(run.status, 1, "{}", run.stderr);
         let json = run.json();
-        assert_eq!((&json["trace_safe"], &json["state_safe"], &json["minimal"]), (&false.into(), &false.into(), &true.into()));
+        assert_eq!(
+            (&json["trace_safe"], &json["state_safe"], &json["minimal"]),
+            (&false.into(), &false.into(), &true.into())
+        );
         for finding in json["findings"].as_array().expect("findings") {
             let again = fencepost(directory.path(), &["replay", finding["replay"].as_str().expect("a file")]);
             assert_eq!(again.status, 1, "{model}: {}{}", again.stdout, again.stderr);

@@ -9,7 +9,9 @@ use fencepost_mailbox::{
     Activation, End, FILE_SIZE, Frame, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, limit, state,
 };
-use fencepost_trace::{Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
+use fencepost_trace::{
+    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec,
+};
 use memmap2::MmapMut;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;

@@ -209,9 +209,8 @@ impl<const W: usize> Clocks<W> {
         let seen = at.seen.get(thread).copied().unwrap_or(0);
         let first = seen.max(at.count - at.last.len() as u32);
         // What has been forgotten meanwhile is in none of the sets, or another store's number by now.
-        let is_there = move |bit: usize, position| {
-            before.has(bit) && at.stores.has(bit) && self.slots[bit].position == position
-        };
+        let is_there =
+            move |bit: usize, position| before.has(bit) && at.stores.has(bit) && self.slots[bit].position == position;
         (first..at.count).filter_map(move |i| {
             let bit = at.last[i as usize % Set::<W>::ROOM] as usize;
             is_there(bit, i + 1).then_some(bit)

@@ -117,19 +117,13 @@ pub fn spare<T: Clone, E>(
 
 /// What can be weaker, in words.
 pub fn spared(place: &str, access: &Access, to: RmwOrder) -> String {
-    let what = match access {
-        Access::Fence { order } => {
-            let now = FenceKind::of(*order).words();
-            return match access.weakened(to) {
-                Some(Access::Fence { order }) => format!("{place}: {now} can be a {}", FenceKind::of(order).words()),
-                _ => format!("{place}: {now} can go"),
-            };
-        }
-        Access::Load { .. } => "load",
-        Access::Store { .. } => "store",
-        Access::Rmw { .. } => "read-modify-write",
-        Access::CompareExchange { .. } => "compare-exchange",
-    };
+    if let Access::Fence { order } = access {
+        let now = FenceKind::of(*order).words();
+        return match access.weakened(to) {
+            Some(Access::Fence { order }) => format!("{place}: {now} can be a {}", FenceKind::of(order).words()),
+            _ => format!("{place}: {now} can go"),
+        };
+    }
     let order = match to {
         RmwOrder::Relaxed => "relaxed",
         RmwOrder::Acquire => "acquire",
@@ -137,15 +131,26 @@ pub fn spared(place: &str, access: &Access, to: RmwOrder) -> String {
         RmwOrder::AcqRel => "acq_rel",
         RmwOrder::SeqCst => "seq_cst",
     };
-    format!("{place}: seq_cst {what} can be {order}")
+    format!("{place}: seq_cst {} can be {order}", name_of(access))
 }
 
-/// A fence that makes a program safe, with the rest of them. `place` is where it belongs, in words.
-pub fn advice(label: &Label, place: &str, before: bool, order: FenceOrder) -> FenceAdvice {
+/// What an access is called.
+pub fn name_of(access: &Access) -> &'static str {
+    match access {
+        Access::Load { .. } => "load",
+        Access::Store { .. } => "store",
+        Access::Rmw { .. } => "read-modify-write",
+        Access::CompareExchange { .. } => "compare-exchange",
+        Access::Fence { .. } => "fence",
+    }
+}
+
+/// A fence that makes a program safe, with the rest of them: before or behind `what`, which is at `place`.
+pub fn advice(label: &Label, place: &str, what: &str, before: bool, order: FenceOrder) -> FenceAdvice {
     let kind = FenceKind::of(order);
     let side = if before { "before" } else { "behind" };
     FenceAdvice {
-        advice: format!("{place}: {} {side} this", kind.words()),
+        advice: format!("{place}: {} {side} {what}", kind.words()),
         file: label.file.clone(),
         line: label.line,
         before,

@@ -35,12 +35,7 @@ pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTota
             continue;
         }
         for model in &request.models {
-            let one = SafeRequest {
-                targets: group.to_vec(),
-                models: vec![*model],
-                out: None,
-                ..request.clone()
-            };
+            let one = SafeRequest { targets: group.to_vec(), models: vec![*model], out: None, ..request.clone() };
             match safe(&one, &mut Quiet(sink)) {
                 Ok(outcome) => {
                     let line = line(&group[0], *model, &outcome);

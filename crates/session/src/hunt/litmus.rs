@@ -153,8 +153,10 @@ impl<'a> LitmusSubject<'a> {
     }
 
     fn extra(&self, fences: &Fences) -> Vec<Change> {
-        let extra = |(place, order): &(FencePosition, FenceOrder)| {
-            Change::Fence { at: self.labels[place.point as usize], before: place.before, order: *order }
+        let extra = |(place, order): &(FencePosition, FenceOrder)| Change::Fence {
+            at: self.labels[place.point as usize],
+            before: place.before,
+            order: *order,
         };
         fences.iter().map(extra).collect()
     }

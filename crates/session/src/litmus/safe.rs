@@ -217,7 +217,7 @@ pub fn judge(task: Task<'_>, paused: Option<Paused>) -> Result<Judged, ExploreEr
                 let fences = orderings(task, &ride.places)?;
                 let describe = |(at, order): (u32, FenceOrder)| {
                     let label = explorer.program().describe(at);
-                    advice(&label, &place(&label), true, order)
+                    advice(&label, &place(&label), "this", true, order)
                 };
                 safety.orderings = fences.into_iter().map(describe).collect();
                 safety.minimal = (!safety.orderings.is_empty()).then_some(true);
@@ -496,9 +496,7 @@ mod tests {
                     continue;
                 }
                 let fences = orderings(task, &ride.places).expect("it can be explored");
-                let with = |list: &[(u32, FenceOrder)]| {
-                    is_safe(task, &fenced(list)).expect("it can be explored")
-                };
+                let with = |list: &[(u32, FenceOrder)]| is_safe(task, &fenced(list)).expect("it can be explored");
                 assert!(with(&fences), "{} {model}", case.test.name());
                 for i in 0..fences.len() {
                     let mut fewer = fences.clone();

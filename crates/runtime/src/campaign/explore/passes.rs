@@ -47,7 +47,8 @@ pub fn run(request: &'static Request) {
         rhythm: Rhythm::new(sys::monotonic()),
         saved_log: 0,
     });
-    global::set_exploring(true, request.model == Model::C11);
+    // Who asks about c11 wants its races, too, and its volatile accesses.
+    global::set_exploring(true, request.model == Model::C11 || request.watch.contains(&Model::C11));
     results::set_method(match request.campaign {
         CampaignSpec::Explore { method, .. } => method,
         _ => Method::Graph,
