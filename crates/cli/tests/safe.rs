@@ -93,7 +93,7 @@ fn random_executions_under_sc_are_watched() {
 }
 
 /// Programs of `tests/programs` and `examples/hunt` with their macros, small enough to explore under the models. The
-/// first twelve take the least time.
+/// first eight take the least time.
 const PROGRAMS: &[(&str, &str)] = &[
     ("tests/programs/sb.c", "-DN=2"),
     ("tests/programs/mp.c", "-DN=2"),
@@ -182,15 +182,15 @@ fn brute_force_says(programs: &[(&str, &str)]) -> usize {
 
 #[test]
 fn safe_is_what_brute_force_says() {
-    let compared = brute_force_says(&PROGRAMS[..12]);
-    assert_eq!(compared, 48);
+    let compared = brute_force_says(&PROGRAMS[..8]);
+    assert_eq!(compared, 32);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn safe_is_what_brute_force_says_of_more_programs() {
-    let compared = brute_force_says(&PROGRAMS[12..]);
-    assert!(compared >= 160, "{compared}");
+    let compared = brute_force_says(&PROGRAMS[8..]);
+    assert!(compared >= 180, "{compared}");
 }
 
 /// What is recorded of a way out is an execution of the model itself, under every model, and can be run again.

@@ -359,7 +359,8 @@ mod tests {
         let executable = directory.join("program");
         let mut gcc = Process::new("gcc");
         gcc.args(["-O1", "-g", "-fno-tree-ch", "-fsanitize=thread", "-pthread", "-w"]).args(defines.split_whitespace());
-        gcc.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)).arg("-o").arg(&executable);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        gcc.arg("-I").arg(root.join("crates/native/include")).arg(root.join(file)).arg("-o").arg(&executable);
         assert!(gcc.status().expect("gcc starts").success(), "{file} {defines}");
         executable
     }
