@@ -104,6 +104,7 @@ impl Subject<'_> {
         campaign.timeout = TIMEOUT;
         campaign.deadline = Some(Instant::now() + time);
         campaign.checked = false;
+        campaign.server = Some(self.unit.server.clone());
         campaign
     }
 

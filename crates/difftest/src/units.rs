@@ -4,8 +4,9 @@ use crate::program::{Language, Program};
 use crate::write;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
+use fencepost_native::worker::Server;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 /// An executable that holds programs.
@@ -18,6 +19,8 @@ pub struct Unit {
     /// How often its programs come back to a yield at most in a loop that ends by itself. Generated ones do not;
     /// `std::atomic::wait` gives way four times before it sleeps.
     pub rounds: u32,
+    /// A process of it that carries out requests.
+    pub server: Arc<Server>,
 }
 
 impl Unit {
@@ -31,7 +34,9 @@ impl Unit {
         let executable =
             compile_single(&source, directory, runtime).map_err(|error| io::Error::other(error.to_string()))?;
         let rounds = if language == Language::C { 1 } else { 6 };
-        Ok(Unit { executable, runtime: runtime.join(RUNTIME), rounds })
+        let runtime = runtime.join(RUNTIME);
+        let server = Arc::new(Server::start(&executable, &runtime)?);
+        Ok(Unit { executable, runtime, rounds, server })
     }
 }
 
