@@ -1,6 +1,7 @@
 //! Many programs in one executable: to compile is what takes longest.
 
 use crate::program::{Language, Program};
+use crate::truths::SPENT;
 use crate::write;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
@@ -31,8 +32,9 @@ impl Unit {
         let runtime = RUNTIME_DIRECTORY.get_or_init(|| runtime_directory().expect("the runtime can be unpacked"));
         let source = directory.join(name).with_extension(language.ending());
         fs::write(&source, write::unit(language, programs))?;
-        let executable =
-            compile_single(&source, directory, runtime).map_err(|error| io::Error::other(error.to_string()))?;
+        let executable = SPENT
+            .on(0, || compile_single(&source, directory, runtime))
+            .map_err(|error| io::Error::other(error.to_string()))?;
         let rounds = if language == Language::C { 1 } else { 6 };
         let runtime = runtime.join(RUNTIME);
         let server = Arc::new(Server::start(&executable, &runtime)?);
