@@ -42,7 +42,7 @@ pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 pub const SERVE: &str = "serve:";
 
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep03");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;
