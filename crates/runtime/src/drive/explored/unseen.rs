@@ -214,7 +214,7 @@ fn look_at_found(thread: ThreadId) {
 
 fn wrote(thread: ThreadId, at: usize) {
     // A thread that ends is no longer among those that live; the main thread was there before it.
-    if STRICT.load(Ordering::Relaxed) && (thread != ThreadId::MAIN || !fibers::all().is_alone()) {
+    if STRICT.load(Ordering::Relaxed) && (thread != ThreadId(0) || !fibers::all().is_alone()) {
         let pc = fibers::get(thread).pc;
         let why = "code without instrumentation writes a variable while there are other threads";
         explored::unsupported_at(Message::about(why, at), pc);
