@@ -18,7 +18,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let status = args::parse().and_then(|args| {
         let settings = settings::read(&args)?;
-        let programs = programs::build(&args)?;
+        let programs = programs::build(&args, &settings)?;
         let tests = programs::select(&args, &settings, &programs)?;
         let results = runner::run(&args, &settings, &tests);
         if let Some(path) = &args.junit {

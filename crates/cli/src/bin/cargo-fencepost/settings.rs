@@ -29,6 +29,8 @@ pub struct Settings {
     workspace: Wishes,
     /// Where cargo builds.
     pub target: PathBuf,
+    /// Does the workspace say how its tests are optimised?
+    pub says_opt_level: bool,
 }
 
 /// A package of the workspace.
@@ -87,7 +89,12 @@ pub fn read(args: &Args) -> Result<Settings, String> {
     let metadata: Metadata =
         serde_json::from_slice(&output.stdout).map_err(|error| format!("cannot read cargo's metadata: {error}"))?;
     let target = args.cargo.target_dir.clone().unwrap_or(metadata.target_directory);
-    let mut settings = Settings { workspace: of_workspace(&metadata.workspace_root)?, target, ..Settings::default() };
+    let mut settings = Settings {
+        workspace: of_workspace(&metadata.workspace_root)?,
+        target,
+        says_opt_level: says_opt_level(&metadata.workspace_root),
+        ..Settings::default()
+    };
     for Listed { id, name, manifest_path, metadata } in metadata.packages {
         let wishes = match metadata.as_ref().and_then(|metadata| metadata.get("fencepost")) {
             Some(wishes) => Wishes::deserialize(wishes)
@@ -107,4 +114,13 @@ fn of_workspace(root: &Path) -> Result<Wishes, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Wishes::default()),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
+}
+
+/// Does the workspace's Cargo.toml say how tests are optimised?
+fn says_opt_level(root: &Path) -> bool {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+    let manifest: toml::Table = toml::from_str(&manifest).unwrap_or_default();
+    let profiles = manifest.get("profile").and_then(toml::Value::as_table);
+    let says = |name: &str| profiles.and_then(|profiles| profiles.get(name)?.get("opt-level")).is_some();
+    says("dev") || says("test")
 }
