@@ -192,7 +192,7 @@ impl<T: Threads> Walk<T> {
     /// Runs `thread` to its next access.
     pub(crate) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
         // Where it stood when it yielded, with nothing but yields since.
-        let mut yielded = None;
+        let (mut yields, mut yielded) = (0, None);
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
             match self.threads[thread.index()].lowering.stage() {
@@ -215,8 +215,9 @@ impl<T: Threads> Walk<T> {
                     });
                 }
                 Stage::Yield => {
-                    // Loops that wait read something between two yields: most come by here once.
-                    let standing = Some((self.program.label(thread), self.local_state(thread)));
+                    // Most loops read something between two yields, and come by here once.
+                    yields += 1;
+                    let standing = (yields > 1).then(|| (self.program.label(thread), self.local_state(thread)));
                     if standing == yielded && standing.is_some_and(|(_, state)| state.is_some()) {
                         let round = graph.thread(thread).len() as u32;
                         return Settled::Waits(State::Spinning { round, writes: false });
