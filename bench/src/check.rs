@@ -77,7 +77,7 @@ fn explore(program: &Path, runtime: &Path, model: Model, executions: u64) -> (Re
     campaign.request.max_steps = 10_000;
     let timeout = campaign.timeout.as_nanos() as u64;
     campaign.request.campaign =
-        CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
+        CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph, remember: None };
     let before = children_seconds();
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     (results, children_seconds() - before)

@@ -1,6 +1,7 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::{History, Knowledge};
+use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
 use super::task::Task;
@@ -20,25 +21,6 @@ pub enum Equivalence {
     Values,
     /// Those in which every read reads from the same write.
     Sources,
-}
-
-/// What an exploration has cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Effort {
-    /// How many questions were answered, and how.
-    pub answers: Answers,
-    /// Runs of the program that came to nothing: they led to states that were known, or where nobody can go on.
-    pub in_vain: u64,
-    /// How many histories of threads, and states, are remembered.
-    pub remembered: u64,
-}
-
-impl Effort {
-    /// Both together.
-    pub fn absorb(&mut self, other: Effort) {
-        self.answers.absorb(other.answers);
-        self.in_vain += other.in_vain;
-    }
 }
 
 /// A state of which not all threads were asked, because the others were not known to write where these read.
@@ -67,7 +49,8 @@ pub struct Explorer<T> {
     pub(super) expanded: Vec<Expanded>,
     /// So many of those before the first of these are somebody else's.
     pub(super) others: u32,
-    pub(super) effort: Effort,
+    pub(super) effort: Answers,
+    pub(super) desk: Desk,
     /// How many states may be remembered; complete ones always are.
     pub(super) bound: usize,
 }
@@ -92,14 +75,16 @@ impl<T: Threads> Explorer<T> {
             ended: Box::new(FxHashSet::default()),
             expanded: Vec::new(),
             others: 0,
-            effort: Effort::default(),
+            effort: Answers::default(),
+            desk: Desk::default(),
             bound: usize::MAX,
         })
     }
 
     /// Remembers no more than so many states. Past that, nothing is lost and no execution told twice, but runs are made
     /// that could have been left out.
-    pub fn remembering(self, bound: usize) -> Self {
+    pub fn remembering(self, bound: Option<u64>) -> Self {
+        let bound = bound.map_or(usize::MAX, |bound| usize::try_from(bound).unwrap_or(usize::MAX));
         Explorer { bound, ..self }
     }
 
@@ -119,8 +104,8 @@ impl<T: Threads> Explorer<T> {
     }
 
     /// What the exploration has cost so far.
-    pub fn effort(&self) -> Effort {
-        Effort { remembered: (self.knowledge.len() + self.visited.len()) as u64, ..self.effort }
+    pub fn effort(&self) -> Answers {
+        Answers { remembered: (self.knowledge.len() + self.visited.len()) as u64, ..self.effort }
     }
 
     /// How many tasks are open.
@@ -174,7 +159,7 @@ impl<T: Threads> Explorer<T> {
         self.forget_states();
         self.expanded.clear();
         self.others = 0;
-        self.effort = Effort::default();
+        self.effort = Answers::default();
         self.tasks = vec![Task::root()];
     }
 

@@ -68,7 +68,7 @@ mod solver;
 mod task;
 mod team;
 
-pub use explorer::{Effort, Equivalence, Explorer};
+pub use explorer::{Equivalence, Explorer};
 pub use knowledge::Label;
 pub use part::{Part, Saved};
 pub use register::Register;

@@ -2,7 +2,7 @@
 
 use super::explorer::{Equivalence, Expanded, Explorer};
 use super::knowledge::{History, Label, mix};
-use super::question::{Question, Witness, ask, ask_of_load, prepare};
+use super::question::Witness;
 use super::task::{Choice, Task, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
@@ -39,8 +39,19 @@ enum Way {
     Other(Box<Graph>),
 }
 
+/// What threads that were asked can read.
+struct Found {
+    /// The name of the state.
+    name: u128,
+    transitions: Vec<Transition>,
+    /// Something can be read that leads to a state which was met before.
+    known: bool,
+}
+
 /// One more read, and how it comes about.
 struct Transition {
+    /// The name of the state that it leads to.
+    name: u128,
     thread: ThreadId,
     pending: Pending,
     label: Label,
@@ -74,14 +85,12 @@ pub(super) struct Run<'a, T> {
     joined: Vec<bool>,
     pending: Vec<Option<Pending>>,
     noted: Vec<Noted>,
-    /// What is known of the graph at hand, for questions about one more load.
-    base: Option<Question>,
 }
 
 impl<'a, T: Threads> Run<'a, T> {
     pub fn new(explorer: &'a mut Explorer<T>, task: &'a Task) -> Self {
-        let (histories, joined, pending, noted, base) = Default::default();
-        Run { explorer, task, histories, joined, pending, noted, base }
+        let (histories, joined, pending, noted) = Default::default();
+        Run { explorer, task, histories, joined, pending, noted }
     }
 
     pub fn run(mut self) -> Result<Ended, ExploreError> {
@@ -431,25 +440,23 @@ impl<'a, T: Threads> Run<'a, T> {
     /// module documentation.
     fn advance(&mut self) -> Advanced {
         let mut asked = vec![false; self.explorer.walk.threads.len()];
-        let mut transitions = Vec::new();
+        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
         let mut settled = false;
-        self.base = None;
+        self.explorer.desk.clear();
         while !settled && let Some(more) = self.next_group(&asked) {
             for thread in more {
                 asked[thread.index()] = true;
                 let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
                 settled |= !self.may_stay(pending);
-                self.ways(thread, pending, &mut transitions);
+                self.ways(thread, pending, &mut found);
             }
         }
-        if transitions.is_empty() {
+        let Found { mut transitions, known, .. } = found;
+        if transitions.is_empty() && !known {
             return Advanced::Nobody;
         }
         self.note_expanded(&asked);
-        transitions.retain(|transition| {
-            let name = self.name_after(transition.thread, transition.label);
-            self.explorer.is_new(name)
-        });
+        transitions.retain(|transition| self.explorer.is_new(transition.name));
         if transitions.is_empty() {
             return Advanced::Known;
         }
@@ -541,12 +548,11 @@ impl<'a, T: Threads> Run<'a, T> {
         names.fold(0, |all, name| all.wrapping_add(mix(name)))
     }
 
-    /// The name of the state in which the thread has read this, too.
-    fn name_after(&self, thread: ThreadId, label: Label) -> u128 {
+    /// The name of the state in which the thread has read this, too, beside what makes the state of this name.
+    fn name_after(&self, name: u128, thread: ThreadId, label: Label) -> u128 {
         let knowledge = &self.explorer.knowledge;
         let at = self.history(thread);
-        let name = self.name().wrapping_sub(mix(knowledge.name(at)));
-        name.wrapping_add(mix(knowledge.name_after(at, label)))
+        name.wrapping_sub(mix(knowledge.name(at))).wrapping_add(mix(knowledge.name_after(at, label)))
     }
 
     /// Is there a write that the access may read?
@@ -581,10 +587,14 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// What the thread's read can get now, and how. The last write's label comes last.
-    fn ways(&mut self, thread: ThreadId, pending: Pending, transitions: &mut Vec<Transition>) {
+    fn ways(&mut self, thread: ThreadId, pending: Pending, found: &mut Found) {
         for label in self.available(pending) {
-            if let Some(way) = self.way(thread, pending, label) {
-                transitions.push(Transition { thread, pending, label, way });
+            let name = self.name_after(found.name, thread, label);
+            // What was met exists: there is nothing to ask.
+            if self.explorer.visited.contains(name) {
+                found.known = true;
+            } else if let Some(way) = self.way(thread, pending, label) {
+                found.transitions.push(Transition { name, thread, pending, label, way });
             }
         }
     }
@@ -592,7 +602,7 @@ impl<'a, T: Threads> Run<'a, T> {
     fn way(&mut self, thread: ThreadId, pending: Pending, label: Label) -> Option<Way> {
         let Pending { access, place, .. } = pending;
         let equivalence = self.explorer.equivalence;
-        let Explorer { walk, graph, checker, effort, .. } = &mut *self.explorer;
+        let Explorer { walk, graph, checker, effort, desk, .. } = &mut *self.explorer;
         let length = graph.len();
         let alike = |graph: &Graph, write: Node| read_key(equivalence, graph, &access, place, write) == label.key;
         // What the thread itself has written over it cannot read any more.
@@ -617,25 +627,21 @@ impl<'a, T: Threads> Run<'a, T> {
             }
             if fits {
                 graph.truncate(length);
-                effort.answers.saturation += 1;
+                effort.saturation += 1;
                 return Some(Way::Source(source));
             }
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        let witness = if graph.node(read).flags.has(Flags::EXCLUSIVE) {
+        if !desk.is_prepared() {
+            graph.truncate(length);
+            desk.prepare(graph, checker, |node, list| alike_sources(equivalence, graph, node, list));
+            graph.add(walk.new_node(thread, Flags::READ, place, access));
+            set_source(graph, read, first, label.variant, &mut walk.sets);
+        }
+        if graph.node(read).flags.has(Flags::EXCLUSIVE) {
             add_tentative_write(graph, read, &mut walk.sets);
-            self.solve(read, &sources, &[])
-        } else {
-            // A load leaves the others what they can read, so that all that is known of them still holds.
-            let base = self.base.get_or_insert_with(|| {
-                graph.truncate(length);
-                let base = prepare(graph, checker, |node| alike_sources(equivalence, graph, node));
-                graph.add(walk.new_node(thread, Flags::READ, place, access));
-                set_source(graph, read, first, label.variant, &mut walk.sets);
-                base
-            });
-            ask_of_load(base, graph, checker, read, &sources, &mut effort.answers)
-        };
+        }
+        let witness = desk.ask_of_read(graph, checker, read, &sources, effort);
         let graph = &mut self.explorer.graph;
         let way = witness.map(|witness| {
             let mut other = graph.clone();
@@ -646,15 +652,12 @@ impl<'a, T: Threads> Run<'a, T> {
         way
     }
 
-    /// Asks for a graph in which `read` reads one of `sources`.
-    fn solve(&mut self, read: Node, sources: &[Node], finals: &[(Place, Vec<u32>)]) -> Option<Witness> {
-        let Explorer { graph, checker, effort, equivalence, .. } = &mut *self.explorer;
+    /// Asks for a graph in which one of these writes is the last of its place.
+    fn solve(&mut self, finals: &[(Place, Vec<u32>)]) -> Option<Witness> {
+        let Explorer { graph, checker, effort, equivalence, desk, .. } = &mut *self.explorer;
         let (graph, equivalence) = (&*graph, *equivalence);
-        let domain = |node: Node| {
-            let given = || sources.iter().map(|s| s.0).collect();
-            if node == read { given() } else { alike_sources(equivalence, graph, node) }
-        };
-        ask(graph, checker, domain, finals, &mut effort.answers)
+        let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
+        desk.ask(graph, checker, sources, finals, effort)
     }
 
     /// Each of these comes about: one now, the others later.
@@ -675,7 +678,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 }
             }
         }
-        let Transition { thread, pending, label, way } = now;
+        let Transition { thread, pending, label, way, .. } = now;
         match way {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
             Way::Other(graph) => {
@@ -786,7 +789,7 @@ impl<'a, T: Threads> Run<'a, T> {
             if finals.iter().any(|(_, last)| last.is_empty()) {
                 return Ended::InVain;
             }
-            let Some(witness) = self.solve(Node::INIT, &[], &finals) else { return Ended::InVain };
+            let Some(witness) = self.solve(&finals) else { return Ended::InVain };
             witness.apply(&mut self.explorer.graph);
         }
         // Who waits when the process ends does not wait forever.
@@ -836,9 +839,9 @@ impl<'a, T: Threads> Run<'a, T> {
                 graph.writes(*place).last().is_some_and(|write| last.contains(&write.0))
             };
             if finals.iter().all(|last| fits(&before, last)) {
-                self.explorer.effort.answers.saturation += 1;
+                self.explorer.effort.saturation += 1;
                 self.observe_rest(rest, finals, graphs);
-            } else if let Some(witness) = self.solve(Node::INIT, &[], finals) {
+            } else if let Some(witness) = self.solve(finals) {
                 witness.apply(&mut self.explorer.graph);
                 self.observe_rest(rest, finals, graphs);
             }
@@ -894,15 +897,16 @@ fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Pla
     }
 }
 
-/// What a read may read without anybody's noticing.
-fn alike_sources(equivalence: Equivalence, graph: &Graph, read: Node) -> Vec<u32> {
+/// Adds to the list what a read may read without anybody's noticing.
+fn alike_sources(equivalence: Equivalence, graph: &Graph, read: Node, list: &mut Vec<u32>) {
     let data = graph.node(read);
     if is_forced(graph.location(data.place)) || equivalence == Equivalence::Sources {
-        return vec![data.source.0];
+        list.push(data.source.0);
+        return;
     }
     let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
     let own = key(data.source);
-    graph.writes(data.place).iter().copied().filter(|w| key(*w) == own).map(|w| w.0).collect()
+    list.extend(graph.writes(data.place).iter().filter(|w| key(**w) == own).map(|w| w.0));
 }
 
 fn write_key(equivalence: Equivalence, graph: &Graph, place: Place, write: Node) -> u128 {

@@ -3,11 +3,12 @@
 //! They share the registers of states, and hand each other open tasks as the workers of [`graph`](crate::graph) do.
 //! What one learns of the program the others learn at the end of a phase: see `part`.
 
-use super::explorer::{Effort, Equivalence, Explorer};
+use super::explorer::{Equivalence, Explorer};
 use super::part::Saved;
 use super::task::Task;
 use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Visitor};
 use fencepost_engine::{Threads, WaitSets};
+use fencepost_trace::Answers;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -92,8 +93,13 @@ impl<T: Threads + Clone + Send> Team<T> {
         Ok(Team { workers })
     }
 
+    /// Remembers no more than so many states: see [`Explorer::remembering`].
+    pub fn remembering(self, bound: Option<u64>) -> Self {
+        Team { workers: self.workers.into_iter().map(|worker| worker.remembering(bound)).collect() }
+    }
+
     /// What the exploration has cost so far, between two phases.
-    pub fn effort(&self) -> Effort {
+    pub fn effort(&self) -> Answers {
         self.workers[0].effort()
     }
 

@@ -190,7 +190,7 @@ fn whatever_is_remembered_nothing_is_told_twice() {
         for model in MODELS {
             let all = explored(&script, model, Equivalence::Values);
             let explorer = Explorer::new(script.clone(), Options::new(model), Equivalence::Values);
-            let mut explorer = explorer.expect("a hardware model").remembering(3);
+            let mut explorer = explorer.expect("a hardware model").remembering(Some(3));
             let few = explorer.explore(|| Seen::new(model)).expect("nothing wide overlaps");
             assert_eq!((few.executions, few.stuck), (all.executions, all.stuck), "program {i} {model}");
             assert_eq!(few.vectors, all.vectors, "program {i} {model}");

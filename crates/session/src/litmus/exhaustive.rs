@@ -321,12 +321,13 @@ fn is_more(case: &LitmusCase, watch: Watch<'_>, left: Vec<Task>) -> Result<bool,
 pub fn by_method(
     case: &LitmusCase,
     watch: Watch<'_>,
-    method: Method,
+    (method, remember): (Method, Option<u64>),
     pace: &Pace<'_>,
     paused: Option<Paused>,
 ) -> Result<Tally, ExploreError> {
     let equivalence = if method == Method::Rf { Equivalence::Sources } else { Equivalence::Values };
-    let team = |jobs| Team::new(&case.test.program(), options(watch), equivalence, jobs);
+    let program = case.test.program();
+    let team = |jobs| Ok(Team::new(&program, options(watch), equivalence, jobs)?.remembering(remember));
     let mut working = team(1)?;
     let (mut tally, mut shared) = (Tally { method, ..Tally::default() }, false);
     let mut is_over = false;
@@ -366,7 +367,7 @@ pub fn by_method(
         }
         shared |= workers > 1;
         met.into_iter().for_each(|part| tally.absorb(part.tally));
-        tally.answers = Some(working.effort().answers);
+        tally.answers = Some(working.effort());
         is_over = halt == Halt::Done;
         if pace.saving.is_some() && !is_over {
             let left = Left::Reads(Box::new(working.save()));
@@ -380,7 +381,7 @@ pub fn by_method(
         let mut alone = causal::Explorer::new(case.test.program(), options(watch), equivalence)?;
         let again = alone.explore(|| UntilKnown { collector: Collector::new(case, watch, pace.budget), known })?;
         if watch.stop != Stop::Never && !again.collector.tally.findings.is_empty() {
-            let answers = Some(alone.effort().answers);
+            let answers = Some(alone.effort());
             tally = Tally { method, answers, ..again.collector.tally };
         } else {
             for found in again.collector.tally.findings {
@@ -421,7 +422,7 @@ pub fn trial(
     }
     if let Some(patience) = paused.trial.take() {
         let budget = pace.budget.no_longer_than(Duration::from_millis(patience));
-        let values = by_method(case, watch, Method::Causal, &Pace::new(budget, None, 1), None);
+        let values = by_method(case, watch, (Method::Causal, None), &Pace::new(budget, None, 1), None);
         if let Ok(values) = values
             && (!values.limited || is_enough(watch, &values))
         {

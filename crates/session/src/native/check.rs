@@ -24,7 +24,7 @@ pub const EXPLORED_EVENTS: u64 = 10_000;
 
 /// Every execution graph.
 pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
-    let CheckRequest { campaign: request, method, resume } = asked;
+    let CheckRequest { campaign: request, method, remember, resume } = asked;
     if request.model == Model::Pslo {
         let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
         return Err(Error::Usage(problem));
@@ -52,7 +52,7 @@ pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Resu
         // What is suppressed makes it begin anew.
         alone.request.save = save.clone();
         save = save.take().map(|save| Save { resume: false, ..save });
-        let results = watched(campaign, &mut keeper, log, || explore(&mut alone, request, method));
+        let results = watched(campaign, &mut keeper, log, || explore(&mut alone, request, (method, *remember)));
         campaign.request.campaign = alone.request.campaign;
         results
     })?;
@@ -86,17 +86,21 @@ pub fn begin(
 
 /// Explores on as many cores as there are to be. What comes first only one worker can tell, so that one looks again
 /// if many have found something: until it has met everything that they found.
-pub fn explore(campaign: &mut Campaign, request: &CampaignRequest, method: Method) -> std::io::Result<Results> {
+pub fn explore(
+    campaign: &mut Campaign,
+    request: &CampaignRequest,
+    (method, remember): (Method, Option<u64>),
+) -> std::io::Result<Results> {
     // Which executions a limit on their number cuts off is only certain if one worker explores.
     let jobs = if request.work.executions.is_some() { 1 } else { request.work.jobs as u32 };
     let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let deadline = left.map(host::monotonic_after);
     let timeout = campaign.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
-    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method };
+    campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method, remember };
     let mut results = host::run_campaign(campaign)?;
     if jobs > 1 && results.shared_out && !results.found.is_empty() && !campaign.is_over() {
         let findings = results.found.len() as u64;
-        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings, method };
+        campaign.request.campaign = CampaignSpec::Explore { jobs: 1, deadline, timeout, findings, method, remember };
         campaign.request.save = None;
         let alone = host::run_campaign(campaign)?;
         if alone.found.is_empty() {

@@ -48,7 +48,7 @@ pub fn safe(
     let searched = examiner.search(&mut campaign, true, log, |campaign, log| {
         let mut under_sc = under_sc(campaign, request.model);
         under_sc.request.save = save.clone();
-        watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, Method::Graph))
+        watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, (Method::Graph, None)))
     })?;
     let explored =
         searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
@@ -170,7 +170,7 @@ impl Search<'_> {
         let mut campaign = under_sc(self.campaign, self.request.model);
         campaign.request.fences = fences.to_vec();
         campaign.request.stop_at_first = stop;
-        explore(&mut campaign, self.request, Method::Graph).ok()
+        explore(&mut campaign, self.request, (Method::Graph, None)).ok()
     }
 }
 

@@ -92,9 +92,9 @@ fn explore(
 ) -> Result<(Left, Option<Answers>), ExploreError> {
     let program = Program { abandoned: false };
     let is_resumed = left.is_some();
-    let equivalence = match request.campaign {
-        CampaignSpec::Explore { method: Method::Rf, .. } => Equivalence::Sources,
-        CampaignSpec::Explore { method: Method::Causal, .. } => Equivalence::Values,
+    let (equivalence, remember) = match request.campaign {
+        CampaignSpec::Explore { method: Method::Rf, remember, .. } => (Equivalence::Sources, remember),
+        CampaignSpec::Explore { method: Method::Causal, remember, .. } => (Equivalence::Values, remember),
         _ => {
             let tasks = match left {
                 Some(Left::Graphs(tasks)) => tasks,
@@ -104,7 +104,7 @@ fn explore(
             return graphs(Explorer::new(program, options)?, tasks, jobs, is_resumed).map(|tasks| (tasks, None));
         }
     };
-    let mut explorer = causal::Explorer::new(program, options, equivalence)?;
+    let mut explorer = causal::Explorer::new(program, options, equivalence)?.remembering(remember);
     let fit = |left: &Option<Left>| !matches!(left, Some(Left::Reads(saved)) if !common::fit(saved.states()));
     let jobs = if jobs > 1 && fit(&left) && common::is_there() { jobs } else { 1 };
     if jobs > 1 {
@@ -196,7 +196,7 @@ fn reads(
         }
         exploring().saving.store(0, Relaxed);
     }
-    let answers = Some(explorer.effort().answers);
+    let answers = Some(explorer.effort());
     let is_over = explorer.alternatives() == 0 || request().save.is_none() || state().is_child;
     Ok((if is_over { Left::Nothing(answers) } else { Left::Reads(Box::new(explorer.save())) }, answers))
 }
