@@ -1,6 +1,7 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::{History, Knowledge};
+use super::order::{Instead, instead};
 use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
@@ -181,6 +182,7 @@ impl<T: Threads> Explorer<T> {
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart> {
         while let Some(task) = self.tasks.pop() {
+            let Some(task) = self.put_off(task) else { continue };
             let flow = match Run::new(self, &task).run() {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
@@ -218,6 +220,17 @@ impl<T: Threads> Explorer<T> {
                 if stuck == Stuck::Limit { tell_ends(visitor, graph) } else { Flow::Continue(()) }
             }
         }
+    }
+
+    /// Is the state of a task, as far as is known, one whose continuations are all found from elsewhere? Then it is put
+    /// off until more is known. See `order`.
+    fn put_off(&mut self, mut task: Task) -> Option<Task> {
+        let Some(last) = task.last.take() else { return Some(task) };
+        let Some(Instead { cells, others }) = instead(&self.knowledge, &last) else { return Some(task) };
+        let watcher = self.next_watcher();
+        others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
+        self.expanded.push(Expanded { task: Some(task), cells, others });
+        None
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.

@@ -59,6 +59,7 @@
 
 mod explorer;
 mod knowledge;
+mod order;
 mod orders;
 mod part;
 mod question;

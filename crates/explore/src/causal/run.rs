@@ -3,7 +3,7 @@
 use super::explorer::{Equivalence, Expanded, Explorer};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
-use super::task::{Choice, Task, node_of, steps_of};
+use super::task::{Choice, Last, Standing, Task, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
@@ -44,8 +44,10 @@ struct Found {
     /// The name of the state.
     name: u128,
     transitions: Vec<Transition>,
-    /// Something can be read that leads to a state which was met before.
+    /// Something was not asked, since it leads to a state which was met before.
     known: bool,
+    /// Nothing is to be left out.
+    all: bool,
 }
 
 /// One more read, and how it comes about.
@@ -72,6 +74,7 @@ enum Advanced {
 struct Noted {
     length: usize,
     choice: Option<Choice>,
+    last: Option<Last>,
     /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
     /// are.
     expanded: Option<(Vec<Location>, Vec<History>)>,
@@ -439,17 +442,11 @@ impl<'a, T: Threads> Run<'a, T> {
     /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
     /// module documentation.
     fn advance(&mut self) -> Advanced {
-        let mut asked = vec![false; self.explorer.walk.threads.len()];
-        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
-        let mut settled = false;
         self.explorer.desk.clear();
-        while !settled && let Some(more) = self.next_group(&asked) {
-            for thread in more {
-                asked[thread.index()] = true;
-                let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
-                settled |= !self.may_stay(pending);
-                self.ways(thread, pending, &mut found);
-            }
+        let (mut asked, mut found) = self.ask(false);
+        if found.transitions.is_empty() && found.known && self.may_all_stay() {
+            // What was met exists, but whether one comes to it from here is another question.
+            (asked, found) = self.ask(true);
         }
         let Found { mut transitions, known, .. } = found;
         if transitions.is_empty() && !known {
@@ -460,8 +457,30 @@ impl<'a, T: Threads> Run<'a, T> {
         if transitions.is_empty() {
             return Advanced::Known;
         }
-        self.branch(transitions);
+        let threads = self.standing(&asked);
+        self.branch(transitions, threads.as_ref());
         Advanced::On
+    }
+
+    /// What can be read; of what leads to states that were met before only if `all` is wanted. Says who was asked.
+    fn ask(&mut self, all: bool) -> (Vec<bool>, Found) {
+        let mut asked = vec![false; self.explorer.walk.threads.len()];
+        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false, all };
+        let mut settled = false;
+        while !settled && let Some(more) = self.next_group(&asked) {
+            for thread in more {
+                asked[thread.index()] = true;
+                let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
+                settled |= !self.may_stay(pending);
+                self.ways(thread, pending, &mut found);
+            }
+        }
+        (asked, found)
+    }
+
+    /// Has every access that a thread is at a guard?
+    fn may_all_stay(&self) -> bool {
+        self.threads().all(|(_, pending)| pending.access.guard() != Guard::Any)
     }
 
     /// The smallest group of threads, not all of them asked before, that read only where nobody outside of it, and of
@@ -527,6 +546,27 @@ impl<'a, T: Threads> Run<'a, T> {
         }
     }
 
+    /// Who can go on from the state at hand, if several were asked and none of them waits in a loop.
+    fn standing(&self, asked: &[bool]) -> Option<Arc<[Standing]>> {
+        if asked.iter().filter(|asked| **asked).count() < 2 {
+            return None;
+        }
+        let graph = &self.explorer.graph;
+        let goes_on = |t: &usize| matches!(self.explorer.walk.threads[*t].state, State::Ready | State::Spinning { .. });
+        let standing = |t: usize| {
+            let history = self.histories.get(t).copied().flatten()?;
+            let asked = match asked[t] {
+                true => {
+                    let pending = self.pending[t]?;
+                    Some((graph.location(pending.place), pending.forced || self.may_stay(pending)))
+                }
+                false => None,
+            };
+            Some(Standing { thread: t as u32, history, asked })
+        };
+        (0..asked.len()).filter(goes_on).map(standing).collect()
+    }
+
     /// If somebody was not asked who may go on: more may be known of those one day.
     fn note_expanded(&mut self, asked: &[bool]) {
         let Explorer { walk, graph, .. } = &*self.explorer;
@@ -539,7 +579,7 @@ impl<'a, T: Threads> Run<'a, T> {
         let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
         let cells = cells.map(|pending| graph.location(pending.place)).collect();
         let length = graph.len() - 1;
-        self.noted.push(Noted { length, choice: None, expanded: Some((cells, others)) });
+        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others)) });
     }
 
     /// The name of the state at hand.
@@ -591,7 +631,7 @@ impl<'a, T: Threads> Run<'a, T> {
         for label in self.available(pending) {
             let name = self.name_after(found.name, thread, label);
             // What was met exists: there is nothing to ask.
-            if self.explorer.visited.contains(name) {
+            if !found.all && self.explorer.visited.contains(name) {
                 found.known = true;
             } else if let Some(way) = self.way(thread, pending, label) {
                 found.transitions.push(Transition { name, thread, pending, label, way });
@@ -661,20 +701,28 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// Each of these comes about: one now, the others later.
-    fn branch(&mut self, mut transitions: Vec<Transition>) {
-        // The write that is last now needs no reordering of what is there.
-        let now = transitions.iter().rposition(|transition| matches!(transition.way, Way::Source(_)));
-        let now = transitions.swap_remove(now.unwrap_or(transitions.len() - 1));
+    fn branch(&mut self, mut transitions: Vec<Transition>, threads: Option<&Arc<[Standing]>>) {
+        // What other threads do first may turn out to be the same (`order`). The write that is last now needs no
+        // reordering of what is there.
+        let first = transitions.iter().map(|transition| transition.thread).min();
+        let is_source = |transition: &Transition| matches!(transition.way, Way::Source(_));
+        let now = transitions
+            .iter()
+            .rposition(|transition| Some(transition.thread) == first && is_source(transition))
+            .or_else(|| transitions.iter().rposition(is_source))
+            .unwrap_or(transitions.len() - 1);
+        let now = transitions.swap_remove(now);
         let length = self.explorer.graph.len() - 1;
         for Transition { thread, label, way, .. } in transitions {
+            let last = threads.map(|threads| Last { threads: Arc::clone(threads), thread: thread.0, label });
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
+                    self.noted.push(Noted { length, choice: Some(choice), last, expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None, last });
                 }
             }
         }
@@ -707,8 +755,8 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let explorer = &mut *self.explorer;
         let steps = steps_of(&explorer.graph);
-        for Noted { length, choice, expanded } in std::mem::take(&mut self.noted) {
-            let task = Task { steps: Arc::clone(&steps), length, choice };
+        for Noted { length, choice, last, expanded } in std::mem::take(&mut self.noted) {
+            let task = Task { steps: Arc::clone(&steps), length, choice, last };
             let Some((cells, others)) = expanded else {
                 explorer.tasks.push(task);
                 continue;
