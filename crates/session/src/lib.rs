@@ -72,7 +72,7 @@ mod test;
 
 pub use check::check;
 pub use error::{Error, plain};
-pub use event::{Event, Remark, Sink};
+pub use event::{Event, Remark, Sink, Standing};
 pub use finish::PAGE;
 pub use hunt::hunt;
 pub use limits::{Budget, LITMUS_LIMITS};

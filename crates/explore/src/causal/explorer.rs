@@ -2,6 +2,7 @@
 
 use super::knowledge::{History, Knowledge};
 use super::order::{Instead, instead};
+use super::posed::Posed;
 use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
@@ -97,6 +98,16 @@ impl<T: Threads> Explorer<T> {
             old.names().into_iter().for_each(|name| _ = register.insert(name));
             old.clear();
         }
+    }
+
+    /// Keeps the questions that are asked from now on, but for those that the execution at hand answers as it is.
+    pub fn keep_questions(&mut self) {
+        self.desk.kept = Some(Vec::new());
+    }
+
+    /// Those that were kept so far.
+    pub fn take_questions(&mut self) -> Vec<Posed> {
+        self.desk.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The program.

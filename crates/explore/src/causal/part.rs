@@ -56,6 +56,11 @@ impl Saved {
         self.visited.len()
     }
 
+    /// How many tasks are open.
+    pub fn open(&self) -> usize {
+        self.part.open.len()
+    }
+
     /// Is nothing left to do?
     pub fn is_over(&self) -> bool {
         self.part.open.is_empty()

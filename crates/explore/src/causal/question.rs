@@ -17,9 +17,11 @@
 //!
 //! The answer comes in two steps. *Saturation* draws all conclusions that leave no choice, and then answers what is
 //! left as the witness at hand would, drawing conclusions again after each. If that ends without contradiction, it is
-//! an answer; if there was one before the first free choice, there is none. Only what is left goes to the solver.
+//! an answer; if there was one before the first free choice, there is none. If neither is the case, what leads to a
+//! contradiction when it is tried alone is ruled out, and the rest is tried again. Only what is left goes to the solver.
 
 use super::orders::Orders;
+use super::posed::Posed;
 use super::solver;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
@@ -83,6 +85,8 @@ pub(super) struct Desk {
     concluded: Question,
     /// For decisions that may turn out to be wrong.
     before: Question,
+    /// All that was asked, if that is wanted.
+    pub kept: Option<Vec<Posed>>,
 }
 
 impl Desk {
@@ -118,7 +122,7 @@ impl Desk {
             answers.saturation += 1;
             return None;
         }
-        self.answer(graph, checker, answers)
+        self.answer(graph, checker, finals, answers)
     }
 
     /// Asks whether `read` can read one of `sources`; all else is as it was when the base was prepared. The read is the
@@ -136,10 +140,25 @@ impl Desk {
             answers.saturation += 1;
             return None;
         }
-        self.answer(graph, checker, answers)
+        self.answer(graph, checker, &[], answers)
     }
 
-    fn answer(&mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
+    fn answer(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        finals: &[(Place, Vec<u32>)],
+        answers: &mut Answers,
+    ) -> Option<Witness> {
+        let posed = self.kept.is_some().then(|| Posed::new(graph, checker, &self.question, finals));
+        let witness = self.find(graph, checker, answers);
+        if let (Some(kept), Some(posed)) = (&mut self.kept, posed) {
+            kept.push(posed.answered(witness.is_some()));
+        }
+        witness
+    }
+
+    fn find(&mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
         let question = &mut self.question;
         if !question.conclude(graph, checker.model()) {
             answers.saturation += 1;
@@ -150,8 +169,17 @@ impl Desk {
             answers.saturation += 1;
             return Some(question.witness(graph));
         }
-        answers.solver += 1;
         let question = &mut self.concluded;
+        if !question.probe(graph, checker.model(), &mut self.before) {
+            answers.saturation += 1;
+            return None;
+        }
+        self.question.copy_from(question);
+        if self.question.decide_as_witness(graph, checker.model(), &mut self.before) {
+            answers.saturation += 1;
+            return Some(self.question.witness(graph));
+        }
+        answers.solver += 1;
         solver::solve(question, graph, checker.model()).then(|| question.witness(graph))
     }
 }
@@ -316,7 +344,7 @@ impl Question {
             }
         }
         let orders = &mut self.orders;
-        if self.events <= read.event || model == Model::Sc || is_external(graph, &read, source) {
+        if self.events <= read.event || model == Model::Sc || is_external(graph, read.event, source) {
             changed |= orders.add(source, read.event)?;
         }
         if let Some(own) = read.own.filter(|own| *own != source) {
@@ -356,6 +384,69 @@ impl Question {
                 && orders.has(source, other)
                 && (orders.has(other, read.event) || orders.has(other, end))
         })
+    }
+
+    /// Draws the conclusions that show when one of two things is tried: what leads to a contradiction at once does not
+    /// hold. False if nothing is left.
+    fn probe(&mut self, graph: &Graph, model: Model, before: &mut Question) -> bool {
+        for i in 0..self.reads.len() {
+            let count = self.reads[i].count;
+            if count > 1 {
+                let sources = self.sources(&self.reads[i]).to_vec();
+                let mut kept = Vec::with_capacity(count);
+                before.copy_from(self);
+                for source in sources {
+                    self.choose(i, source);
+                    if self.conclude(graph, model) {
+                        kept.push(source);
+                    }
+                    self.copy_from(before);
+                }
+                if kept.len() < count {
+                    let first = self.reads[i].first;
+                    self.sources[first..first + kept.len()].copy_from_slice(&kept);
+                    self.reads[i].count = kept.len();
+                    if kept.is_empty() || !self.conclude(graph, model) {
+                        return false;
+                    }
+                }
+            }
+            if self.reads[i].count == 1 && !self.probe_writes(graph, model, i, before) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The same for the writes that a read does not read: before its source, or after it?
+    fn probe_writes(&mut self, graph: &Graph, model: Model, read: usize, before: &mut Question) -> bool {
+        let read = self.reads[read];
+        let source = self.sources[read.first] as usize;
+        let end = read.write.unwrap_or(read.event);
+        for x in graph.writes(read.place).iter().map(|other| other.index()) {
+            if x == source || Some(x) == read.write || self.orders.has(x, source) || self.orders.has(end, x) {
+                continue;
+            }
+            let ways = [(x, source), (end, x)];
+            let mut holds = [false; 2];
+            before.copy_from(self);
+            for (way, holds) in ways.iter().zip(&mut holds) {
+                *holds = self.orders.add(way.0, way.1).is_some() && self.conclude(graph, model);
+                self.copy_from(before);
+            }
+            let fine = match holds {
+                [true, true] => true,
+                [false, false] => false,
+                [first, _] => {
+                    let (a, b) = ways[usize::from(!first)];
+                    self.orders.add(a, b).is_some() && self.conclude(graph, model)
+                }
+            };
+            if !fine {
+                return false;
+            }
+        }
+        true
     }
 
     /// Decides what is open as the graph has it, or, where that leads to a contradiction at once, otherwise. Decisions
@@ -471,6 +562,6 @@ impl Question {
 }
 
 /// Is the source another thread's write?
-pub(super) fn is_external(graph: &Graph, read: &Read, source: usize) -> bool {
-    graph.node(Node(source as u32)).thread != graph.node(Node(read.event as u32)).thread
+pub(super) fn is_external(graph: &Graph, read: usize, source: usize) -> bool {
+    graph.node(Node(source as u32)).thread != graph.node(Node(read as u32)).thread
 }

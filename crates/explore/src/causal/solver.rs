@@ -39,7 +39,7 @@ pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> boo
         for (source, chosen) in sources.iter().map(|s| *s as usize).zip(&literals) {
             let unless: Vec<Lit> = chosen.iter().map(|lit| !*lit).collect();
             if let Some(chosen) = chosen
-                && (question.is_final(read) || model == Model::Sc || is_external(graph, read, source))
+                && (question.is_final(read) || model == Model::Sc || is_external(graph, read.event, source))
             {
                 encoding.edge(*chosen, source, read.event);
             }

@@ -15,6 +15,7 @@ use super::tally::Tally;
 use crate::check::{TRIAL, reason};
 use crate::limits::{Budget, LITMUS_LIMITS};
 use crate::saving::Saving;
+use fencepost_explore::Outlook;
 use fencepost_explore::causal::{self, Equivalence, Team};
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{
@@ -25,6 +26,7 @@ use fencepost_mailbox::Status;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, FindingKind, Limits, Method, Model, ThreadId};
 use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -189,13 +191,14 @@ pub struct Pace<'a> {
     /// How many executions were counted, and how often somebody asked.
     pub count: AtomicU64,
     asked: AtomicU64,
+    outlook: Mutex<Outlook>,
 }
 
 impl<'a> Pace<'a> {
     pub fn new(budget: Budget, saving: Option<&'a Saving>, jobs: usize) -> Pace<'a> {
         // Which executions a limit on their number cuts off is only certain if one worker explores.
         let jobs = if budget.executions() == u64::MAX { jobs } else { 1 };
-        Pace { budget, saving, jobs, count: AtomicU64::new(0), asked: AtomicU64::new(0) }
+        Pace { budget, saving, jobs, count: AtomicU64::new(0), asked: AtomicU64::new(0), outlook: Mutex::default() }
     }
 
     /// How many workers explore after so many executions, and after how many they are others.
@@ -203,6 +206,18 @@ impl<'a> Pace<'a> {
         match self.budget.executions() {
             u64::MAX if self.jobs > 1 && done < SHORT_LOOK => (1, SHORT_LOOK),
             most => (self.jobs, most),
+        }
+    }
+
+    /// A worker has so many tasks left after a run. What is ahead is told if it is the only one: what several have is
+    /// no stack.
+    fn note(&self, workers: usize, open: usize, watch: Watch<'_>) {
+        if workers == 1
+            && self.asked.load(Ordering::Relaxed).is_multiple_of(4)
+            && let Ok(mut outlook) = self.outlook.lock()
+        {
+            outlook.note(open, self.count.load(Ordering::Relaxed));
+            watch.progress.ahead(&outlook);
         }
     }
 
@@ -291,7 +306,10 @@ fn graphs(
         }
         pace.count.store(done, Ordering::Relaxed);
         let begin = || Collector::phase(case, watch, done, &pace.count);
-        let pause = || pace.is_over(most.min(enough));
+        let pause = |open| {
+            pace.note(workers, open, watch);
+            pace.is_over(most.min(enough))
+        };
         let phase = explore_phase(&program, options(watch), workers, left, begin, pause)?;
         left = phase.left;
         if phase.halt == Halt::Anew {
@@ -345,7 +363,7 @@ pub fn by_method(
         let (workers, most) = pace.workers(done);
         if done >= pace.budget.executions() {
             let none = Budget::new(Some(0), None);
-            let (met, _) = working.explore_phase(|| Collector::new(case, watch, none), || false)?;
+            let (met, _) = working.explore_phase(|| Collector::new(case, watch, none), |_| false)?;
             tally.limit(met.iter().any(|met| met.tally.limited));
             break;
         }
@@ -360,7 +378,11 @@ pub fn by_method(
         }
         pace.count.store(done, Ordering::Relaxed);
         let begin = || Collector::phase(case, watch, done, &pace.count);
-        let (met, halt) = working.explore_phase(begin, || pace.is_over(most))?;
+        let pause = |open| {
+            pace.note(workers, open, watch);
+            pace.is_over(most)
+        };
+        let (met, halt) = working.explore_phase(begin, pause)?;
         if halt == Halt::Anew {
             (tally, shared) = (Tally { method, ..Tally::default() }, false);
             continue;

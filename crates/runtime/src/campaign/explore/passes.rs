@@ -13,6 +13,7 @@ use crate::drive::{debugger, explored, restart};
 use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
+use fencepost_explore::Outlook;
 use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Halt, Options, Races, Task, replay_steps};
 use fencepost_mailbox::{Record, Request, Rhythm, limit};
@@ -44,6 +45,8 @@ pub fn run(request: &'static Request) {
         children: Vec::new(),
         is_child: false,
         next_fork: RUNS_ALONE,
+        outlook: Outlook::default(),
+        told: (0, 0),
         rhythm: Rhythm::new(sys::monotonic()),
         saved_log: 0,
     });
@@ -308,6 +311,7 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
     if exploring.pause.load(Relaxed) != 0 {
         return Flow::Break(());
     }
+    tell_outlook(explorer.open(), exploring.executions.load(Relaxed) + exploring.blocked.load(Relaxed));
     if RUNS.load(Relaxed).is_multiple_of(8) && saved::is_due() {
         if !state().children.is_empty() {
             exploring.pause.store(1, Relaxed);
@@ -327,6 +331,17 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
         fork(explorer, jobs);
     }
     Flow::Continue(())
+}
+
+/// Says how much is left, for the host: each process adds its part.
+pub(super) fn tell_outlook(open: usize, done: u64) {
+    let mut state = state();
+    state.outlook.note(open, done);
+    let now = (state.outlook.open(), state.outlook.left());
+    let before = std::mem::replace(&mut state.told, now);
+    drop(state);
+    exploring().open.fetch_add(now.0.wrapping_sub(before.0), Relaxed);
+    exploring().left.fetch_add(now.1.wrapping_sub(before.1), Relaxed);
 }
 
 /// After every run: is it time to stop?
