@@ -23,7 +23,7 @@ const MOST: f64 = 200.0;
 /// How many of a hundred questions are to be answered without the solver.
 const LEAST: f64 = 95.0;
 /// So long one exploration may take, in seconds.
-const PATIENCE: u64 = 60;
+const PATIENCE: u64 = 20;
 
 /// Prints all of them.
 pub fn measure() {
@@ -143,7 +143,9 @@ impl Bench {
             "Table 5: executions under sc / tso / pso, to the first error and in all, and data races. Ours are counted \
              by pairs of program points, under c11, where a race is an error; the paper's programs are Java's.\n"
         );
-        println!("| program | paper | ours | to the first error | races, paper | races, ours |\n|---|---|---|---|---|---|");
+        println!(
+            "| program | paper | ours | to the first error | races, paper | races, ours |\n|---|---|---|---|---|---|"
+        );
         for (name, defines, paper, races) in RACES {
             let program = compile(&self.directory, name, defines);
             let mut first = [None; 3];
@@ -166,9 +168,12 @@ impl Bench {
             "Time per execution, solver included, without what starting the program takes: processor time on one core. \
              Of explorations with 200 executions or more. Saturation: questions answered without the solver, of 100.\n"
         );
-        println!("| program | model | graphs | rf | causal | in vain | µs | at most {MOST} | saturation | at least {LEAST} |");
+        println!(
+            "| program | model | graphs | rf | causal | in vain | µs | at most {MOST} | saturation | at least {LEAST} |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|---|");
-        let more = [("mcr_example", "-DN=3"), ("mcr_example", "-DN=4"), ("treiber", "-DN=2"), ("airline", "-DN=4 -DFIXED")];
+        let more =
+            [("mcr_example", "-DN=3"), ("mcr_example", "-DN=4"), ("treiber", "-DN=2"), ("airline", "-DN=4 -DFIXED")];
         for (name, defines) in check::PROGRAMS.into_iter().chain(more) {
             let program = compile(&self.directory, name, defines);
             for model in MODELS {

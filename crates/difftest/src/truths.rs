@@ -114,7 +114,8 @@ impl Subject<'_> {
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method, remember: None };
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method, remember: None };
         let results = run_campaign(&campaign)?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {

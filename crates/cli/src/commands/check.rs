@@ -16,8 +16,8 @@ pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,
     /// How executions are told apart: graph (reads-from and coherence order), rf (reads-from), causal (the values that
-    /// are read); rf and causal for sc, tso and pso. auto is graph; for litmus tests it also
-    /// tries causal, and says which it took
+    /// are read); rf and causal for sc, tso and pso. auto tries graph, then causal if there are
+    /// many graphs, and says which it took
     #[arg(long, value_enum, default_value_t = Method::Auto, value_name = "METHOD", hide_possible_values = true)]
     method: Method,
     /// Remember at most so many states (rf, causal). Past that nothing is lost and no execution told twice, but runs of

@@ -238,10 +238,18 @@ impl<T: Threads> Explorer<T> {
     fn put_off(&mut self, mut task: Task) -> Option<Task> {
         let Some(last) = task.last.take() else { return Some(task) };
         let Some(Instead { cells, others }) = instead(&self.knowledge, &last) else { return Some(task) };
+        self.watch(task, cells, others);
+        None
+    }
+
+    /// Takes a state up again when it becomes known that one of these histories is followed by a write to one of these
+    /// cells.
+    pub(super) fn watch(&mut self, task: Task, cells: Vec<Location>, others: Vec<History>) {
         let watcher = self.next_watcher();
+        // What became known meanwhile was not watched.
+        self.knowledge.grown.push(watcher);
         others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
         self.expanded.push(Expanded { task: Some(task), cells, others });
-        None
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.

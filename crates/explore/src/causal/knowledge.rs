@@ -90,8 +90,7 @@ impl Knowledge {
             let (created, has_read) = (matches!(step, Step::Create(..)), matches!(step, Step::Read(..)));
             let (at_once, creates, writes, watchers) = Default::default();
             let known = false;
-            self.nodes
-                .push(Node { step, parent, created, known, name, has_read, at_once, creates, writes, watchers });
+            self.nodes.push(Node { step, parent, created, known, name, has_read, at_once, creates, writes, watchers });
         }
         at
     }

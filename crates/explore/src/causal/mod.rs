@@ -43,6 +43,13 @@
 //! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
 //! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
 //!
+//! *What was met is not asked about.* A label that leads to a state which was met before needs no question. But that the
+//! state exists does not say that one comes to it from here: by values, an earlier read may have to read from what
+//! comes later. So where all that could be read leads to known states and every thread may wait, the questions are
+//! asked after all, since it may be a deadlock.
+//!
+//! *Not all states are gone on from*: see `order`.
+//!
 //! # Several workers, and tomorrow
 //!
 //! Workers share the registers of states, so that each state is met by one of them and each complete vector told by

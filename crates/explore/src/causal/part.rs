@@ -159,11 +159,8 @@ impl<T: Threads> Explorer<T> {
         let ours = self.knowledge.learn(told);
         self.tasks.extend(open.into_iter().map(task));
         for (beginning, cells, others) in expanded {
-            let watcher = self.next_watcher();
             let others: Vec<History> = others.into_iter().map(&ours).collect();
-            self.knowledge.grown.push(watcher);
-            others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-            self.expanded.push(Expanded { task: Some(task(beginning)), cells, others });
+            self.watch(task(beginning), cells, others);
         }
         self.effort.absorb(effort);
         self.wake();

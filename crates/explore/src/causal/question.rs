@@ -222,7 +222,10 @@ impl Question {
         let thread = graph.thread(graph.node(read).thread);
         let orders = &mut self.orders;
         let mut fine = true;
-        for earlier in thread {
+        // Under SC the one before it stands for all.
+        let index = graph.node(read).index as usize;
+        let first = if checker.model() == Model::Sc { index.saturating_sub(1) } else { 0 };
+        for earlier in &thread[first..] {
             checker.program_order(graph, *earlier, |later| {
                 if later >= read {
                     fine &= orders.add(earlier.index(), later.index()).is_some();

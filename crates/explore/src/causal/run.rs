@@ -1,7 +1,8 @@
 //! One run of the program: along the steps of a task, and on to the end, noting what else could have happened.
 
-use super::explorer::{Equivalence, Expanded, Explorer};
+use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
+use super::order::{Instead, instead};
 use super::question::Witness;
 use super::task::{Choice, Last, Standing, Task, node_of, steps_of};
 use crate::graph::cells::extract;
@@ -9,7 +10,7 @@ use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flag
 use crate::graph::walk::{Settled, State};
 use crate::graph::{ExploreError, Stuck};
 use fencepost_engine::Threads;
-use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
 
@@ -29,6 +30,11 @@ struct Pending {
     place: Place,
     /// It has one source, and waits for it.
     forced: bool,
+    /// How many events the thread has had.
+    events: usize,
+    /// The program point, and the thread's local state there.
+    point: u32,
+    digest: u64,
 }
 
 /// How a read can get a result.
@@ -404,7 +410,15 @@ impl<'a, T: Threads> Run<'a, T> {
                 self.pending[t] = None;
                 return Ok(Some(moved));
             }
-            let pending = Pending { access, place, forced };
+            let events = graph.thread(thread).len();
+            let (point, digest) = match self.pending[t].filter(|before| before.events == events) {
+                Some(before) => (before.point, before.digest),
+                None => {
+                    let node = walk.new_node(thread, Flags::READ, place, access);
+                    (node.label, node.digest)
+                }
+            };
+            let pending = Pending { access, place, forced, events, point, digest };
             self.pending[t] = Some(pending);
             self.learn(thread, Some(pending));
             return Ok(Some(moved));
@@ -458,6 +472,12 @@ impl<'a, T: Threads> Run<'a, T> {
             return Advanced::Known;
         }
         let threads = self.standing(&asked);
+        if let Some(threads) = &threads {
+            self.put_off(&mut transitions, threads);
+            if transitions.is_empty() {
+                return Advanced::Known;
+            }
+        }
         self.branch(transitions, threads.as_ref());
         Advanced::On
     }
@@ -640,7 +660,7 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     fn way(&mut self, thread: ThreadId, pending: Pending, label: Label) -> Option<Way> {
-        let Pending { access, place, .. } = pending;
+        let Pending { access, place, point, digest, .. } = pending;
         let equivalence = self.explorer.equivalence;
         let Explorer { walk, graph, checker, effort, desk, .. } = &mut *self.explorer;
         let length = graph.len();
@@ -652,13 +672,21 @@ impl<'a, T: Threads> Run<'a, T> {
         let all = graph.writes(place).iter().rev().copied();
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
-        let read = graph.add(walk.new_node(thread, Flags::READ, place, access));
+        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+        let mut refused = 0;
         for source in sources.iter().copied() {
             set_source(graph, read, source, label.variant, &mut walk.sets);
             let after = graph.position_of(read) as usize + 1;
             let exclusive = graph.node(read).flags.has(Flags::EXCLUSIVE);
             let taken = exclusive
                 && graph.writes(place).get(after).is_some_and(|next| graph.node(*next).flags.has(Flags::EXCLUSIVE));
+            // Where the other can read nothing else, there is no question.
+            refused += usize::from(
+                taken && {
+                    let other = graph.previous(graph.writes(place)[after]).expect("its reading half");
+                    has_no_other(equivalence, graph, other)
+                },
+            );
             let mut fits = !taken && checker.admits(graph, read);
             if fits && exclusive {
                 add_tentative_write(graph, read, &mut walk.sets);
@@ -671,11 +699,16 @@ impl<'a, T: Threads> Run<'a, T> {
                 return Some(Way::Source(source));
             }
         }
+        if refused == sources.len() {
+            graph.truncate(length);
+            effort.saturation += 1;
+            return None;
+        }
         set_source(graph, read, first, label.variant, &mut walk.sets);
         if !desk.is_prepared() {
             graph.truncate(length);
             desk.prepare(graph, checker, |node, list| alike_sources(equivalence, graph, node, list));
-            graph.add(walk.new_node(thread, Flags::READ, place, access));
+            graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
         }
         if graph.node(read).flags.has(Flags::EXCLUSIVE) {
@@ -698,6 +731,30 @@ impl<'a, T: Threads> Run<'a, T> {
         let (graph, equivalence) = (&*graph, *equivalence);
         let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
         desk.ask(graph, checker, sources, finals, effort)
+    }
+
+    /// Leaves out states whose continuations are found from elsewhere, until more is known (`order`).
+    fn put_off(&mut self, transitions: &mut Vec<Transition>, threads: &Arc<[Standing]>) {
+        let length = self.explorer.graph.len() - 1;
+        let mut noted = Vec::new();
+        transitions.retain_mut(|Transition { thread, label, way, .. }| {
+            let last = Last { threads: Arc::clone(threads), thread: thread.0, label: *label };
+            let Some(Instead { cells, others }) = instead(&self.explorer.knowledge, &last) else { return true };
+            match way {
+                Way::Source(source) => {
+                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
+                    let expanded = Some((cells, others));
+                    noted.push(Noted { length, choice: Some(choice), last: None, expanded });
+                }
+                Way::Other(graph) => {
+                    let steps = steps_of(graph);
+                    let task = Task { length: steps.len(), steps, choice: None, last: None };
+                    self.explorer.watch(task, cells, others);
+                }
+            }
+            false
+        });
+        self.noted.append(&mut noted);
     }
 
     /// Each of these comes about: one now, the others later.
@@ -761,11 +818,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 explorer.tasks.push(task);
                 continue;
             };
-            let watcher = explorer.next_watcher();
-            // What became known since then was not watched.
-            explorer.knowledge.grown.push(watcher);
-            others.iter().for_each(|history| explorer.knowledge.watch(*history, watcher));
-            explorer.expanded.push(Expanded { task: Some(task), cells, others });
+            explorer.watch(task, cells, others);
         }
     }
 
@@ -943,6 +996,17 @@ fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Pla
         Equivalence::Values => label_key(graph.location(place), access, graph.written(place, write)),
         Equivalence::Sources => write_key(equivalence, graph, place, write),
     }
+}
+
+/// Is there nothing else that a read may read without anybody's noticing?
+fn has_no_other(equivalence: Equivalence, graph: &Graph, read: Node) -> bool {
+    let data = graph.node(read);
+    if is_forced(graph.location(data.place)) || equivalence == Equivalence::Sources {
+        return true;
+    }
+    let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
+    let own = key(data.source);
+    graph.writes(data.place).iter().filter(|write| key(**write) == own).count() == 1
 }
 
 /// Adds to the list what a read may read without anybody's noticing.

@@ -41,7 +41,7 @@ pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Resu
     let specified = specify(program, request.spec, &mut campaign, log)?;
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;
     let subject = Subject::new(Command::Check, &program.digest, request)
-        .with("--method", if open { "auto" } else { chosen.method.name() })
+        .with("--method", method.map_or("auto", Method::name))
         .with("--suppressions", format!("{suppressions:?}"));
     let mut save = begin(request, *resume, &subject, log)?;
     started(request, None, log);
