@@ -1,7 +1,6 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::{History, Knowledge};
-use super::order::{Instead, instead};
 use super::posed::Posed;
 use super::question::Desk;
 use super::register::Register;
@@ -193,7 +192,6 @@ impl<T: Threads> Explorer<T> {
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart> {
         while let Some(task) = self.tasks.pop() {
-            let Some(task) = self.put_off(task) else { continue };
             let flow = match Run::new(self, &task).run() {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
@@ -231,15 +229,6 @@ impl<T: Threads> Explorer<T> {
                 if stuck == Stuck::Limit { tell_ends(visitor, graph) } else { Flow::Continue(()) }
             }
         }
-    }
-
-    /// Is the state of a task, as far as is known, one whose continuations are all found from elsewhere? Then it is put
-    /// off until more is known. See `order`.
-    fn put_off(&mut self, mut task: Task) -> Option<Task> {
-        let Some(last) = task.last.take() else { return Some(task) };
-        let Some(Instead { cells, others }) = instead(&self.knowledge, &last) else { return Some(task) };
-        self.watch(task, cells, others);
-        None
     }
 
     /// Takes a state up again when it becomes known that one of these histories is followed by a write to one of these

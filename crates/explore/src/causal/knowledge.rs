@@ -35,10 +35,6 @@ struct Node {
     name: u128,
     /// Has the thread read anything?
     has_read: bool,
-    /// Where the thread writes before its next read.
-    at_once: Vec<Location>,
-    /// Does it create threads before its next read?
-    creates: bool,
     /// Where the thread may write with, or after, its next read.
     writes: Vec<Location>,
     watchers: Vec<u32>,
@@ -77,8 +73,6 @@ struct One {
     at: History,
     step: Step,
     known: bool,
-    at_once: Vec<Location>,
-    creates: bool,
     writes: Vec<Location>,
 }
 
@@ -88,9 +82,8 @@ impl Knowledge {
         let at = *self.steps.entry(step).or_insert(fresh);
         if at == fresh {
             let (created, has_read) = (matches!(step, Step::Create(..)), matches!(step, Step::Read(..)));
-            let (at_once, creates, writes, watchers) = Default::default();
-            let known = false;
-            self.nodes.push(Node { step, parent, created, known, name, has_read, at_once, creates, writes, watchers });
+            let (writes, watchers) = Default::default();
+            self.nodes.push(Node { step, parent, created, known: false, name, has_read, writes, watchers });
         }
         at
     }
@@ -107,7 +100,6 @@ impl Knowledge {
 
     /// The thread creates another.
     pub fn create(&mut self, at: History, child: ThreadId) -> History {
-        self.nodes[at.0 as usize].creates = true;
         self.step(Step::Create(at, child), Some(at), first_name(child))
     }
 
@@ -153,10 +145,6 @@ impl Knowledge {
 
     /// The thread writes there before its next read.
     pub fn wrote(&mut self, at: History, location: Location) {
-        let at_once = &mut self.nodes[at.0 as usize].at_once;
-        if !at_once.contains(&location) {
-            at_once.push(location);
-        }
         if let Some(before) = self.parent(at) {
             self.will_write(before, location);
         }
@@ -180,19 +168,6 @@ impl Knowledge {
     /// May the thread write there with, or after, its next read?
     pub fn may_write(&self, at: History, location: Location) -> bool {
         self.node(at).writes.contains(&location)
-    }
-
-    /// The history after one more read, if all is known that the thread does before its next one, and it creates no
-    /// thread.
-    pub fn known_after(&self, at: History, label: Label) -> Option<History> {
-        let after = *self.steps.get(&Step::Read(at, label))?;
-        let node = self.node(after);
-        (node.known && !node.creates).then_some(after)
-    }
-
-    /// May the thread write there after the last read of this history, whenever that is?
-    pub fn may_write_since(&self, at: History, location: Location) -> bool {
-        self.node(at).at_once.contains(&location) || self.may_write(at, location)
     }
 
     /// Tells `watcher` when more is known of what comes after this history.
@@ -219,9 +194,8 @@ impl Knowledge {
         list.dedup();
         list.extend((self.common..self.nodes.len() as u32).map(History));
         let one = |at: History| {
-            let Node { step, known, at_once, creates, writes, .. } = self.node(at);
-            let (at_once, writes) = (at_once.clone(), writes.clone());
-            One { at, step: *step, known: *known, at_once, creates: *creates, writes }
+            let Node { step, known, writes, .. } = self.node(at);
+            One { at, step: *step, known: *known, writes: writes.clone() }
         };
         Told { common: self.common, list: list.into_iter().map(one).collect() }
     }
@@ -230,7 +204,7 @@ impl Knowledge {
     pub fn learn(&mut self, told: Told) -> impl Fn(History) -> History + use<> {
         let Told { common, list } = told;
         let mut names: FxHashMap<History, History> = FxHashMap::default();
-        for One { at, step, known, at_once, creates, writes } in list {
+        for One { at, step, known, writes } in list {
             let here = |names: &FxHashMap<History, History>, other: History| match other.0 < common {
                 true => other,
                 false => names[&other],
@@ -244,8 +218,6 @@ impl Knowledge {
             names.insert(at, ours);
             if known && !self.is_known(ours) {
                 self.set_known(ours);
-                let node = &mut self.nodes[ours.0 as usize];
-                (node.at_once, node.creates) = (at_once, node.creates || creates);
             }
             // The histories before it have been told of as well, so that each is on its own.
             for location in writes {

@@ -48,8 +48,6 @@
 //! comes later. So where all that could be read leads to known states and every thread may wait, the questions are
 //! asked after all, since it may be a deadlock.
 //!
-//! *Not all states are gone on from*: see `order`.
-//!
 //! # Several workers, and tomorrow
 //!
 //! Workers share the registers of states, so that each state is met by one of them and each complete vector told by
@@ -66,7 +64,6 @@
 
 mod explorer;
 mod knowledge;
-mod order;
 mod orders;
 mod part;
 mod posed;

@@ -2,9 +2,8 @@
 
 use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
-use super::order::{Instead, instead};
 use super::question::Witness;
-use super::task::{Choice, Last, Standing, Task, node_of, steps_of};
+use super::task::{Choice, Task, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
@@ -80,7 +79,6 @@ enum Advanced {
 struct Noted {
     length: usize,
     choice: Option<Choice>,
-    last: Option<Last>,
     /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
     /// are.
     expanded: Option<(Vec<Location>, Vec<History>)>,
@@ -471,14 +469,7 @@ impl<'a, T: Threads> Run<'a, T> {
         if transitions.is_empty() {
             return Advanced::Known;
         }
-        let threads = self.standing(&asked);
-        if let Some(threads) = &threads {
-            self.put_off(&mut transitions, threads);
-            if transitions.is_empty() {
-                return Advanced::Known;
-            }
-        }
-        self.branch(transitions, threads.as_ref());
+        self.branch(transitions);
         Advanced::On
     }
 
@@ -566,27 +557,6 @@ impl<'a, T: Threads> Run<'a, T> {
         }
     }
 
-    /// Who can go on from the state at hand, if several were asked and none of them waits in a loop.
-    fn standing(&self, asked: &[bool]) -> Option<Arc<[Standing]>> {
-        if asked.iter().filter(|asked| **asked).count() < 2 {
-            return None;
-        }
-        let graph = &self.explorer.graph;
-        let goes_on = |t: &usize| matches!(self.explorer.walk.threads[*t].state, State::Ready | State::Spinning { .. });
-        let standing = |t: usize| {
-            let history = self.histories.get(t).copied().flatten()?;
-            let asked = match asked[t] {
-                true => {
-                    let pending = self.pending[t]?;
-                    Some((graph.location(pending.place), pending.forced || self.may_stay(pending)))
-                }
-                false => None,
-            };
-            Some(Standing { thread: t as u32, history, asked })
-        };
-        (0..asked.len()).filter(goes_on).map(standing).collect()
-    }
-
     /// If somebody was not asked who may go on: more may be known of those one day.
     fn note_expanded(&mut self, asked: &[bool]) {
         let Explorer { walk, graph, .. } = &*self.explorer;
@@ -599,7 +569,7 @@ impl<'a, T: Threads> Run<'a, T> {
         let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
         let cells = cells.map(|pending| graph.location(pending.place)).collect();
         let length = graph.len() - 1;
-        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others)) });
+        self.noted.push(Noted { length, choice: None, expanded: Some((cells, others)) });
     }
 
     /// The name of the state at hand.
@@ -733,53 +703,22 @@ impl<'a, T: Threads> Run<'a, T> {
         desk.ask(graph, checker, sources, finals, effort)
     }
 
-    /// Leaves out states whose continuations are found from elsewhere, until more is known (`order`).
-    fn put_off(&mut self, transitions: &mut Vec<Transition>, threads: &Arc<[Standing]>) {
-        let length = self.explorer.graph.len() - 1;
-        let mut noted = Vec::new();
-        transitions.retain_mut(|Transition { thread, label, way, .. }| {
-            let last = Last { threads: Arc::clone(threads), thread: thread.0, label: *label };
-            let Some(Instead { cells, others }) = instead(&self.explorer.knowledge, &last) else { return true };
-            match way {
-                Way::Source(source) => {
-                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    let expanded = Some((cells, others));
-                    noted.push(Noted { length, choice: Some(choice), last: None, expanded });
-                }
-                Way::Other(graph) => {
-                    let steps = steps_of(graph);
-                    let task = Task { length: steps.len(), steps, choice: None, last: None };
-                    self.explorer.watch(task, cells, others);
-                }
-            }
-            false
-        });
-        self.noted.append(&mut noted);
-    }
-
     /// Each of these comes about: one now, the others later.
-    fn branch(&mut self, mut transitions: Vec<Transition>, threads: Option<&Arc<[Standing]>>) {
-        // What other threads do first may turn out to be the same (`order`). The write that is last now needs no
-        // reordering of what is there.
-        let first = transitions.iter().map(|transition| transition.thread).min();
-        let is_source = |transition: &Transition| matches!(transition.way, Way::Source(_));
-        let now = transitions
-            .iter()
-            .rposition(|transition| Some(transition.thread) == first && is_source(transition))
-            .or_else(|| transitions.iter().rposition(is_source))
-            .unwrap_or(transitions.len() - 1);
+    fn branch(&mut self, mut transitions: Vec<Transition>) {
+        // The write that is last now needs no reordering of what is there.
+        let now = transitions.iter().rposition(|transition| matches!(transition.way, Way::Source(_)));
+        let now = now.unwrap_or(transitions.len() - 1);
         let now = transitions.swap_remove(now);
         let length = self.explorer.graph.len() - 1;
         for Transition { thread, label, way, .. } in transitions {
-            let last = threads.map(|threads| Last { threads: Arc::clone(threads), thread: thread.0, label });
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), last, expanded: None });
+                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None, last });
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
                 }
             }
         }
@@ -812,8 +751,8 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let explorer = &mut *self.explorer;
         let steps = steps_of(&explorer.graph);
-        for Noted { length, choice, last, expanded } in std::mem::take(&mut self.noted) {
-            let task = Task { steps: Arc::clone(&steps), length, choice, last };
+        for Noted { length, choice, expanded } in std::mem::take(&mut self.noted) {
+            let task = Task { steps: Arc::clone(&steps), length, choice };
             let Some((cells, others)) = expanded else {
                 explorer.tasks.push(task);
                 continue;

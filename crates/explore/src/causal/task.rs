@@ -1,8 +1,7 @@
 //! What is still to be explored, as plain values.
 
-use super::knowledge::{History, Label};
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::{Location, Value};
+use fencepost_trace::Value;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -58,42 +57,20 @@ pub(super) struct Choice {
     pub variant: u32,
 }
 
-/// A thread in a state of which what can be read was asked.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
-    pub thread: u32,
-    /// What it has read.
-    pub history: History,
-    /// If it was asked: where it reads next, and whether it may stay there forever.
-    pub asked: Option<(Location, bool)>,
-}
-
-/// The read that leads to a state, and the state before it: the same may come of other reads from there (`order`).
-#[derive(Clone, Debug)]
-pub(super) struct Last {
-    /// Those who can go on.
-    pub threads: Arc<[Standing]>,
-    pub thread: u32,
-    pub label: Label,
-}
-
 /// A state: these events, and this read. How it goes on is to be explored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Task {
     #[serde(with = "steps")]
     pub(super) steps: Arc<[Step]>,
     /// So many of the steps.
     pub(super) length: usize,
     pub(super) choice: Option<Choice>,
-    /// How the state was reached, while whoever noted it remembers.
-    #[serde(skip)]
-    pub(super) last: Option<Last>,
 }
 
 impl Task {
     /// Everything.
     pub fn root() -> Task {
-        Task { steps: Arc::new([]), length: 0, choice: None, last: None }
+        Task { steps: Arc::new([]), length: 0, choice: None }
     }
 
     pub(super) fn steps(&self) -> &[Step] {

@@ -199,8 +199,6 @@ fn work<T: Threads, V: Visitor<T>>(
             if pool.idle.load(Ordering::Relaxed) > 0 && explorer.tasks.len() > 1 {
                 // The oldest has the most to come, as a rule.
                 let task = explorer.tasks.remove(0);
-                // How it was reached is told in names of this worker.
-                let task = Task { last: None, ..task };
                 pool.give(task, explorer.walk.sets.clone());
             }
             Flow::Continue(())
