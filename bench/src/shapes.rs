@@ -83,7 +83,7 @@ pub fn writers(n: usize) -> String {
         thread(&mut text, i, &[0], &store(0, i + 1, "relaxed"));
     }
     thread(&mut text, n, &[0], &load(0, 0, "relaxed"));
-    text + "exists (0:r9=0)\n"
+    text + &format!("exists ({n}:r0=0)\n")
 }
 
 /// `n` threads that each write a location and read the next one, so many times.

@@ -43,10 +43,10 @@
 //! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
 //! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
 //!
-//! *What was met is not asked about.* A label that leads to a state which was met before needs no question. But that the
-//! state exists does not say that one comes to it from here: by values, an earlier read may have to read from what
-//! comes later. So where all that could be read leads to known states and every thread may wait, the questions are
-//! asked after all, since it may be a deadlock.
+//! *What was met is not asked about.* A label that leads to a state which was met before needs no question.
+//!
+//! *Who waits.* With the same histories some execution may go on and another wait forever, where the order of writes is
+//! open. So where every thread has a guard, it is asked whether all can stay where they are, whatever else can be read.
 //!
 //! # Several workers, and tomorrow
 //!

@@ -51,8 +51,6 @@ struct Found {
     transitions: Vec<Transition>,
     /// Something was not asked, since it leads to a state which was met before.
     known: bool,
-    /// Nothing is to be left out.
-    all: bool,
 }
 
 /// One more read, and how it comes about.
@@ -73,6 +71,15 @@ enum Advanced {
     Known,
     /// Nobody can go on.
     Nobody,
+}
+
+/// Threads that wait.
+struct Waiting {
+    stuck: Vec<ThreadId>,
+    /// Does one of them wait in a loop?
+    spins: bool,
+    /// Where the last write must be one of these for them to stay where they are.
+    finals: Vec<(Place, Vec<u32>)>,
 }
 
 /// A task to be, once it is known what the graph looks like.
@@ -208,10 +215,10 @@ impl<'a, T: Threads> Run<'a, T> {
         } else {
             let key = match equivalence {
                 Equivalence::Values => label_key(graph.location(place), &access, step.value),
-                Equivalence::Sources => match step.source.checked_sub(1) {
-                    None => 0,
-                    Some(i) => source_key(self.task.steps(), i as usize),
-                },
+                Equivalence::Sources => {
+                    let source = step.source.checked_sub(1);
+                    sourced(source.map_or(0, |i| source_key(self.task.steps(), i as usize)), step.value)
+                }
             };
             self.note_read(thread, Label { key, variant: step.variant });
         }
@@ -455,17 +462,17 @@ impl<'a, T: Threads> Run<'a, T> {
     /// module documentation.
     fn advance(&mut self) -> Advanced {
         self.explorer.desk.clear();
-        let (mut asked, mut found) = self.ask(false);
-        if found.transitions.is_empty() && found.known && self.may_all_stay() {
-            // What was met exists, but whether one comes to it from here is another question.
-            (asked, found) = self.ask(true);
-        }
-        let Found { mut transitions, known, .. } = found;
+        let (asked, Found { mut transitions, known, .. }) = self.ask();
         if transitions.is_empty() && !known {
             return Advanced::Nobody;
         }
         self.note_expanded(&asked);
         transitions.retain(|transition| self.explorer.is_new(transition.name));
+        if self.may_all_stay() && self.may_be_stuck() {
+            // With these histories some execution goes on, and another does not.
+            self.note_all(transitions);
+            return Advanced::Nobody;
+        }
         if transitions.is_empty() {
             return Advanced::Known;
         }
@@ -473,10 +480,10 @@ impl<'a, T: Threads> Run<'a, T> {
         Advanced::On
     }
 
-    /// What can be read; of what leads to states that were met before only if `all` is wanted. Says who was asked.
-    fn ask(&mut self, all: bool) -> (Vec<bool>, Found) {
+    /// What can be read, but for what leads to states that were met before. Says who was asked.
+    fn ask(&mut self) -> (Vec<bool>, Found) {
         let mut asked = vec![false; self.explorer.walk.threads.len()];
-        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false, all };
+        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
         let mut settled = false;
         while !settled && let Some(more) = self.next_group(&asked) {
             for thread in more {
@@ -621,7 +628,7 @@ impl<'a, T: Threads> Run<'a, T> {
         for label in self.available(pending) {
             let name = self.name_after(found.name, thread, label);
             // What was met exists: there is nothing to ask.
-            if !found.all && self.explorer.visited.contains(name) {
+            if self.explorer.visited.contains(name) {
                 found.known = true;
             } else if let Some(way) = self.way(thread, pending, label) {
                 found.transitions.push(Transition { name, thread, pending, label, way });
@@ -709,19 +716,7 @@ impl<'a, T: Threads> Run<'a, T> {
         let now = transitions.iter().rposition(|transition| matches!(transition.way, Way::Source(_)));
         let now = now.unwrap_or(transitions.len() - 1);
         let now = transitions.swap_remove(now);
-        let length = self.explorer.graph.len() - 1;
-        for Transition { thread, label, way, .. } in transitions {
-            match way {
-                Way::Source(source) => {
-                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
-                }
-                Way::Other(graph) => {
-                    let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
-                }
-            }
-        }
+        self.note_all(transitions);
         let Transition { thread, pending, label, way, .. } = now;
         match way {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
@@ -739,6 +734,23 @@ impl<'a, T: Threads> Run<'a, T> {
                 self.finish_read(thread, read);
                 if let Some(order) = order {
                     self.explorer.graph.reorder(pending.place, &order);
+                }
+            }
+        }
+    }
+
+    /// Each of these comes about later.
+    fn note_all(&mut self, transitions: Vec<Transition>) {
+        let length = self.explorer.graph.len() - 1;
+        for Transition { thread, label, way, .. } in transitions {
+            match way {
+                Way::Source(source) => {
+                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
+                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
+                }
+                Way::Other(graph) => {
+                    let steps = steps_of(&graph);
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
                 }
             }
         }
@@ -767,9 +779,42 @@ impl<'a, T: Threads> Run<'a, T> {
     fn end(&mut self) -> Ended {
         // What was noted begins like the graph as it is, before anything in it changes.
         self.flush();
+        let Waiting { stuck, spins, finals } = match self.waiting() {
+            None => return Ended::InVain,
+            Some(waiting) if waiting.stuck.is_empty() => return Ended::Complete(self.observe()),
+            Some(waiting) => waiting,
+        };
+        if !self.holds(&finals) {
+            let Some(witness) = self.solve(&finals) else { return Ended::InVain };
+            witness.apply(&mut self.explorer.graph);
+        }
+        // Who waits when the process ends does not wait forever.
+        if !self.explorer.walk.ends.is_empty() {
+            return Ended::Complete(vec![self.explorer.graph.clone()]);
+        }
+        Ended::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+    }
+
+    /// Is there an execution with the histories at hand in which all wait forever?
+    fn may_be_stuck(&mut self) -> bool {
+        match self.waiting() {
+            Some(waiting) if !waiting.stuck.is_empty() => {
+                self.holds(&waiting.finals) || self.solve(&waiting.finals).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Is one of these the last write of its place, for each of them?
+    fn holds(&self, finals: &[(Place, Vec<u32>)]) -> bool {
+        let graph = &self.explorer.graph;
+        finals.iter().all(|(place, last)| graph.writes(*place).last().is_some_and(|write| last.contains(&write.0)))
+    }
+
+    /// Who waits, and for what; `None` if somebody need not.
+    fn waiting(&self) -> Option<Waiting> {
         let mut stuck = Vec::new();
         let mut spins = false;
-        // Where the last write must be one of these for the threads to stay where they are.
         let mut finals: Vec<(Place, Vec<u32>)> = Vec::new();
         let explorer = &*self.explorer;
         let graph = &explorer.graph;
@@ -795,7 +840,7 @@ impl<'a, T: Threads> Run<'a, T> {
                             continue;
                         }
                         if data.variant != 0 {
-                            return Ended::InVain;
+                            return None;
                         }
                         let seen = extract(graph.location(data.place), &data.access, data.value);
                         require(&mut finals, data.place, &|write| {
@@ -805,10 +850,10 @@ impl<'a, T: Threads> Run<'a, T> {
                     }
                 }
                 _ => {
-                    let Some(pending) = self.pending[t] else { return Ended::InVain };
+                    let pending = self.pending[t]?;
                     let guard = pending.access.guard();
                     if guard == Guard::Any {
-                        return Ended::InVain;
+                        return None;
                     }
                     let cell = graph.location(pending.place);
                     require(&mut finals, pending.place, &|write| {
@@ -819,24 +864,8 @@ impl<'a, T: Threads> Run<'a, T> {
             }
             stuck.push(thread);
         }
-        if stuck.is_empty() {
-            return Ended::Complete(self.observe());
-        }
-        let holds = |(place, last): &(Place, Vec<u32>)| {
-            graph.writes(*place).last().is_some_and(|write| last.contains(&write.0))
-        };
-        if !finals.iter().all(holds) {
-            if finals.iter().any(|(_, last)| last.is_empty()) {
-                return Ended::InVain;
-            }
-            let Some(witness) = self.solve(&finals) else { return Ended::InVain };
-            witness.apply(&mut self.explorer.graph);
-        }
-        // Who waits when the process ends does not wait forever.
-        if !self.explorer.walk.ends.is_empty() {
-            return Ended::Complete(vec![self.explorer.graph.clone()]);
-        }
-        Ended::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+        let possible = finals.iter().all(|(_, last)| !last.is_empty());
+        possible.then_some(Waiting { stuck, spins, finals })
     }
 
     /// The graph, once for each set of final values of what is observed.
@@ -933,8 +962,14 @@ fn label_key(cell: Location, access: &Access, whole: Value) -> u128 {
 fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Place, write: Node) -> u128 {
     match equivalence {
         Equivalence::Values => label_key(graph.location(place), access, graph.written(place, write)),
-        Equivalence::Sources => write_key(equivalence, graph, place, write),
+        Equivalence::Sources => sourced(write_key(equivalence, graph, place, write), graph.written(place, write)),
     }
+}
+
+/// What tells a source from others. What it wrote belongs to it: the same read-modify-write may write different values,
+/// and what a thread does after it has read one of them is known by the value alone.
+fn sourced(source: u128, value: Value) -> u128 {
+    mix(value.0).wrapping_add(source)
 }
 
 /// Is there nothing else that a read may read without anybody's noticing?

@@ -380,3 +380,22 @@ fn coarser_methods_have_fewer_executions() {
     }
     assert!(checked > 30, "the corpus is there");
 }
+
+/// Five threads come to a barrier of two: who is left waits forever, whoever that is. With the same reads some
+/// executions go on and others do not.
+#[test]
+fn who_is_left_at_a_barrier() {
+    let wait = Op::Sync(Sync::BarrierWait { barrier: 64, parties: 2 });
+    for threads in [3, 4] {
+        for model in MODELS {
+            let script = Script::new((0..threads).map(|t| vec![wait; if t == 0 { 2 } else { 1 }]).collect());
+            assert_eq!(compare(&script, model), None, "{threads} {model}");
+            let mut explorer = graph::Explorer::new(script.clone(), Options::new(model)).expect("a hardware model");
+            let graphs = explorer.explore(|| Seen::new(model)).expect("nothing overlaps");
+            for equivalence in [Equivalence::Values, Equivalence::Sources] {
+                let seen = explored(&script, model, equivalence);
+                assert_eq!(seen.vectors, graphs.vectors, "{threads} {model} {equivalence:?}");
+            }
+        }
+    }
+}
