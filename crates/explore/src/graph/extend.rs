@@ -111,6 +111,12 @@ impl<T: Threads> Explorer<T> {
             return Ok(self.add_read(thread, access, place));
         }
         if let Some((thread, access, place)) = waiting {
+            // Who has gone around a loop for nothing, and would have to wait where it began, waits there in the
+            // execution without that round as well.
+            if let Some(spinning) = self.walk.round_without_effect(&current(&mut self.contexts).graph, thread) {
+                self.walk.threads[thread.index()].state = spinning;
+                return Ok(None);
+            }
             self.add_wait(thread, access, place);
             return Ok(None);
         }
