@@ -35,7 +35,6 @@ pub fn measure() {
     bench.races();
     bench.speed();
     family();
-    questions();
 }
 
 struct Bench {
@@ -234,12 +233,14 @@ fn family() {
     println!();
 }
 
+/// Asks Z3 the same questions.
 #[cfg(feature = "z3")]
-fn questions() {
+pub fn questions() {
     crate::with_z3::compare();
 }
 
+/// Asks Z3 the same questions.
 #[cfg(not(feature = "z3"))]
-fn questions() {
+pub fn questions() {
     println!("Z3 is asked the same questions with `--features z3` (Debian: libz3-dev).");
 }

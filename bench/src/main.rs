@@ -27,6 +27,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("machine", "random executions per second and model", machine::measure),
     ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
     ("causal", "exploration by what is read, beside the tables of maximal causality reduction", causal::measure),
+    ("questions", "the questions of exploration by values, asked of Z3 as well", causal::questions),
     ("safe", "what safe explores beside check, and what watching costs", safe::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
