@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{command, have, run};
+use common::{command, fencepost, have};
 use serde_json::Value as Json;
 
 fn checks(report: &Json) -> impl Fn(&str) -> String {
@@ -17,7 +17,7 @@ fn checks(report: &Json) -> impl Fn(&str) -> String {
 #[test]
 fn the_doctor_finds_a_race_with_each_compiler() {
     let directory = tempfile::tempdir().expect("a directory");
-    let output = run(directory.path(), ["doctor", "--format", "json"]);
+    let output = fencepost(directory.path(), &["doctor", "--format", "json"]);
     assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
     let report = output.json();
     assert_eq!(report["usable"], true);
@@ -45,19 +45,19 @@ fn the_doctor_says_what_is_missing() {
 fn shells_learn_the_commands() {
     let directory = tempfile::tempdir().expect("a directory");
     for shell in ["bash", "zsh", "fish"] {
-        let output = run(directory.path(), ["completions", shell]);
+        let output = fencepost(directory.path(), &["completions", shell]);
         assert_eq!(output.status, 0);
         for word in ["hunt", "litmus", "keep-going"] {
             assert!(output.stdout.contains(word), "{shell}: {word}");
         }
     }
-    assert_eq!(run(directory.path(), ["completions", "nosh"]).status, 2);
+    assert_eq!(fencepost(directory.path(), &["completions", "nosh"]).status, 2);
 }
 
 #[test]
 fn each_command_has_a_manual_page() {
     let directory = tempfile::tempdir().expect("a directory");
-    let output = run(directory.path(), ["man", "pages"]);
+    let output = fencepost(directory.path(), &["man", "pages"]);
     assert_eq!(output.status, 0, "{}", output.stderr);
     let page = |name: &str| std::fs::read_to_string(directory.path().join("pages").join(name)).expect("it is written");
     assert!(page("fencepost.1").contains(".TH fencepost 1"));

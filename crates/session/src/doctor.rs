@@ -76,7 +76,7 @@ struct Compiler {
 
 /// Valid C and C++: the flag says that the data is there, but does not order it.
 const RACE_C: &str = r"#include <pthread.h>
-static int data, flag;
+int data, flag;
 static void *writer(void *arg) {
     data = 1;
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);

@@ -80,6 +80,10 @@ impl<T: Threads> Explorer<T> {
                     self.walk.end_by(thread, failure);
                     continue;
                 }
+                Settled::Waits(state) => {
+                    self.walk.threads[t].state = state;
+                    continue;
+                }
                 Settled::Endless => return Ok(Some(Run::Stuck(Stuck::Limit))),
             };
             let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
