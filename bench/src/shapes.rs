@@ -87,6 +87,7 @@ pub fn writers(n: usize) -> String {
 }
 
 /// `n` threads that each write a location and read the next one, so many times.
+#[cfg(feature = "z3")]
 pub fn ring(n: usize, rounds: usize) -> String {
     let mut text = header("RING", n);
     for i in 0..n {
@@ -98,6 +99,7 @@ pub fn ring(n: usize, rounds: usize) -> String {
 }
 
 /// Figure 6 of the paper on maximal causality reduction, as its constraints give it (`mcr_example.c`).
+#[cfg(feature = "z3")]
 pub fn example(rounds: usize) -> String {
     let store = |at: usize, value: usize| store(at, value, "relaxed");
     let load = |to: &str, at: usize| format!("  {to} = atomic_load_explicit(x{at}, memory_order_relaxed);\n");
