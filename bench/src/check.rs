@@ -6,10 +6,11 @@
 
 use crate::native::{children_seconds, verdict};
 use fencepost_native::embedded::{NAME, runtime_directory};
-use fencepost_native::host::{Campaign, Results, run_campaign};
+use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
 use fencepost_trace::{CampaignSpec, Method, Model};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Programs and how they are compiled.
 pub const PROGRAMS: [(&str, &str); 17] = [
@@ -73,11 +74,24 @@ pub fn compile(directory: &Path, name: &str, defines: &str) -> PathBuf {
 
 /// Explores up to so many executions, and how much processor time that takes.
 fn explore(program: &Path, runtime: &Path, model: Model, executions: u64) -> (Results, f64) {
+    explore_by(Method::Graph, program, runtime, model, executions, None)
+}
+
+/// The same by any method, for so many seconds at most.
+pub fn explore_by(
+    method: Method,
+    program: &Path,
+    runtime: &Path,
+    model: Model,
+    executions: u64,
+    seconds: Option<u64>,
+) -> (Results, f64) {
     let mut campaign = Campaign::new(program, runtime, model, executions);
     campaign.request.max_steps = 10_000;
     let timeout = campaign.timeout.as_nanos() as u64;
+    let deadline = seconds.map(|seconds| monotonic_after(Duration::from_secs(seconds)));
     campaign.request.campaign =
-        CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
+        CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method, remember: None };
     let before = children_seconds();
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     (results, children_seconds() - before)

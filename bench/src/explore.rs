@@ -53,7 +53,7 @@ fn row<T: Threads>(name: &str, model: Model, program: impl Fn() -> T) {
 }
 
 /// Threads that increment a counter under a mutex.
-fn counter(main: &Fiber<'_>, threads: u32) {
+pub fn counter(main: &Fiber<'_>, threads: u32) {
     const COUNTER: Location = Location { address: 0x1000, size: Size::B4 };
     const MUTEX: u64 = 0x2000;
     let increment = |thread: &Fiber<'_>| {

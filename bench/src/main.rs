@@ -1,5 +1,6 @@
 //! `cargo run --release -p fencepost-bench -- WHAT`: one table for each WHAT, or all of them.
 
+mod causal;
 mod check;
 mod costs;
 mod counting;
@@ -12,6 +13,8 @@ mod native;
 mod safe;
 mod shapes;
 mod strategies;
+#[cfg(feature = "z3")]
+mod with_z3;
 
 use std::process::ExitCode;
 
@@ -23,6 +26,8 @@ const MEASUREMENTS: &[Measurement] = &[
     ("explore", "time per execution of exhaustive exploration, beside GenMC", explore::measure),
     ("machine", "random executions per second and model", machine::measure),
     ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
+    ("causal", "exploration by what is read, beside the tables of maximal causality reduction", causal::measure),
+    ("questions", "the questions of exploration by values, asked of Z3 as well", causal::questions),
     ("safe", "what safe explores beside check, and what watching costs", safe::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),

@@ -126,7 +126,7 @@ fn explore(program: &Path, runtime: &Path, model: Model, watch: &[Model]) -> (Re
     campaign.request.watch = watch.to_vec();
     let (timeout, deadline) = (campaign.timeout.as_nanos() as u64, Some(monotonic_after(PATIENCE)));
     campaign.request.campaign =
-        CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method: Method::Graph };
+        CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method: Method::Graph, remember: None };
     let results = run_campaign(&campaign).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     let explored = results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
     (results, explored)

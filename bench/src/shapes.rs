@@ -75,3 +75,39 @@ pub fn sb_fences(n: usize) -> String {
     }
     text + "exists (0:r0=0)\n"
 }
+
+/// `n` threads that each store a value of their own to one location, and one that reads it once (`writers.c`).
+pub fn writers(n: usize) -> String {
+    let mut text = header("WRITERS", 1);
+    for i in 0..n {
+        thread(&mut text, i, &[0], &store(0, i + 1, "relaxed"));
+    }
+    thread(&mut text, n, &[0], &load(0, 0, "relaxed"));
+    text + &format!("exists ({n}:r0=0)\n")
+}
+
+/// `n` threads that each write a location and read the next one, so many times.
+#[cfg(feature = "z3")]
+pub fn ring(n: usize, rounds: usize) -> String {
+    let mut text = header("RING", n);
+    for i in 0..n {
+        let next = (i + 1) % n;
+        let body: String = (0..rounds).map(|r| store(i, r + 1, "relaxed") + &load(r, next, "relaxed")).collect();
+        thread(&mut text, i, &[i, next], &body);
+    }
+    text + "exists (0:r0=9)\n"
+}
+
+/// Figure 6 of the paper on maximal causality reduction, as its constraints give it (`mcr_example.c`).
+#[cfg(feature = "z3")]
+pub fn example(rounds: usize) -> String {
+    let store = |at: usize, value: usize| store(at, value, "relaxed");
+    let load = |to: &str, at: usize| format!("  {to} = atomic_load_explicit(x{at}, memory_order_relaxed);\n");
+    let round = [(2, 0), (0, 0), (1, 0), (0, 2), (1, 3), (2, 1)].map(|(at, value)| store(at, value)).concat();
+    let look = load("a", 0) + &load("b", 1);
+    let reads = format!("{}  if (a == 1) {{ {look} if (a + 1 != b) {{ {look} }} }}\n", load("a", 2));
+    let mut text = header("EXAMPLE", 3);
+    thread(&mut text, 0, &[0, 1, 2], &round.repeat(rounds));
+    thread(&mut text, 1, &[0, 1, 2], &format!("  int a = 0;\n  int b = 0;\n{}", reads.repeat(rounds)));
+    text + "exists (1:a=9)\n"
+}

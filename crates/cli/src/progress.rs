@@ -4,7 +4,7 @@
 //! never get it.
 
 use fencepost_report::text::{counted, grouped};
-use fencepost_session::Budget;
+use fencepost_session::{Budget, Standing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ impl Line {
     }
 
     /// So much has been done.
-    pub fn draw(&mut self, executions: u64, findings: u64) {
+    pub fn draw(&mut self, standing: Standing) {
         let elapsed = self.started.elapsed();
         if elapsed < QUIET {
             return;
@@ -35,7 +35,7 @@ impl Line {
         if self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.set_message(message(executions, findings, elapsed, self.budget));
+        self.bar.set_message(message(standing, elapsed, self.budget));
         self.bar.tick();
     }
 
@@ -51,12 +51,17 @@ impl Drop for Line {
     }
 }
 
-/// `12,000 executions, 30,000 a second, 2 findings, 10 s left`.
-fn message(executions: u64, findings: u64, elapsed: Duration, budget: Budget) -> String {
+/// `12,000 executions, 30,000 a second, 2 findings, 20 open, about 40,000 more, 10 s left`.
+fn message(standing: Standing, elapsed: Duration, budget: Budget) -> String {
+    let Standing { executions, findings, open, left } = standing;
     let rate = executions as f64 / elapsed.as_secs_f64().max(1e-3);
     let mut parts = vec![counted(executions, "execution"), format!("{} a second", grouped(rate as u64))];
     if findings > 0 {
         parts.push(counted(findings, "finding"));
+    }
+    if open > 0 {
+        parts.push(format!("{} open", grouped(open)));
+        parts.push(format!("about {} more", grouped(roughly(left))));
     }
     let by_count = (budget.executions() != u64::MAX && rate > 0.0)
         .then(|| budget.executions().saturating_sub(executions) as f64 / rate);
@@ -65,6 +70,12 @@ fn message(executions: u64, findings: u64, elapsed: Duration, budget: Budget) ->
         parts.push(format!("{} left", span(left)));
     }
     parts.join(", ")
+}
+
+/// Two digits of it: there is no more to an estimate.
+fn roughly(number: u64) -> u64 {
+    let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    number / unit * unit
 }
 
 /// `42 s`, `3 min`, `2 h`.
@@ -83,7 +94,12 @@ mod tests {
     #[test]
     fn the_line_says_what_there_is_to_say() {
         let second = Duration::from_secs(1);
-        let line = |executions, findings, budget| message(executions, findings, 2 * second, budget);
+        let line = |executions, findings, budget| {
+            message(Standing { executions, findings, ..Standing::default() }, 2 * second, budget)
+        };
+        let explored = Standing { executions: 60_000, findings: 0, open: 7, left: 123_456 };
+        let line_of_check = message(explored, 2 * second, Budget::new(None, None));
+        assert_eq!(line_of_check, "60,000 executions, 30,000 a second, 7 open, about 120,000 more");
         let open = Budget::new(None, None);
         assert_eq!(line(60_000, 0, open), "60,000 executions, 30,000 a second");
         assert_eq!(line(60_000, 1, open), "60,000 executions, 30,000 a second, 1 finding");

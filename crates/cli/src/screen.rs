@@ -92,9 +92,7 @@ impl Sink for Screen {
                 let wanted = !self.quiet && !mixed && io::stderr().is_terminal();
                 self.line = wanted.then(|| Line::new(budget));
             }
-            Event::Progress { executions, findings } => {
-                self.line.iter_mut().for_each(|line| line.draw(executions, findings));
-            }
+            Event::Progress(standing) => self.line.iter_mut().for_each(|line| line.draw(standing)),
             Event::Remark(remark) => self.say(&remark.to_string()),
             Event::Collecting { schedules } if !self.quiet && io::stderr().is_terminal() => {
                 self.say(&format!(

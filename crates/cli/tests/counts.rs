@@ -187,6 +187,11 @@ const PAPER: &[(&str, &str, &str, [bool; 3])] = &[
     ("lamport", "-DWEAK", "", [false, true, true]),
     ("bakery", "-DWEAK", "", [false, true, true]),
     ("peterson", "-DWEAK", "", [false, true, true]),
+    // What the algorithm needs is left out.
+    ("dekker", "-DBROKEN", "", [true; 3]),
+    ("lamport", "-DBROKEN", "", [true; 3]),
+    ("bakery", "-DBROKEN", "", [true; 3]),
+    ("peterson", "-DBROKEN", "", [true; 3]),
     // Stores to different locations are reordered.
     ("mcr_example", "-DN=1 -DERROR", "-DN=1", [false, false, true]),
     // Atomicity: under every model.

@@ -38,14 +38,15 @@ int main(void) {
 }
 "#;
 
-/// The same as a litmus test, with so many threads and rounds.
-fn ring(threads: usize, rounds: usize) -> String {
+/// The same as a litmus test, with so many rounds for each thread.
+fn ring(rounds: &[usize]) -> String {
+    let threads = rounds.len();
     let parameters: Vec<String> = (0..threads).map(|i| format!("atomic_int* x{i}")).collect();
     let parameters = parameters.join(", ");
     let mut text = "C Ring\n{}\n".to_owned();
-    for i in 0..threads {
+    for (i, rounds) in rounds.iter().enumerate() {
         text += &format!("P{i} ({parameters}) {{\n");
-        for r in 1..=rounds {
+        for r in 1..=*rounds {
             let next = (i + 1) % threads;
             text += &format!("  atomic_store_explicit(x{i}, {r}, memory_order_relaxed);\n");
             text += &format!("  int r{r} = atomic_load_explicit(x{next}, memory_order_relaxed);\n");
@@ -62,9 +63,9 @@ struct Setup {
 }
 
 impl Setup {
-    fn litmus(threads: usize, rounds: usize) -> Setup {
+    fn litmus(rounds: &[usize]) -> Setup {
         let directory = tempfile::tempdir().expect("a directory");
-        std::fs::write(directory.path().join("ring.litmus"), ring(threads, rounds)).expect("it can be written");
+        std::fs::write(directory.path().join("ring.litmus"), ring(rounds)).expect("it can be written");
         Setup { directory, target: "./ring.litmus".to_owned() }
     }
 
@@ -177,7 +178,7 @@ fn all_kinds(place: &Setup, moments: u64) {
 /// Whatever the moment at which the command is killed, the rest of its lives come to the same counts.
 #[test]
 fn killing_it_changes_nothing_litmus() {
-    all_kinds(&Setup::litmus(3, 3), 1);
+    all_kinds(&Setup::litmus(&[3, 3, 3]), 1);
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn killing_it_changes_nothing_native() {
 #[test]
 #[ignore = "takes minutes"]
 fn twenty_moments_litmus() {
-    all_kinds(&Setup::litmus(3, 4), 20);
+    all_kinds(&Setup::litmus(&[4, 3, 3]), 20);
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn twenty_moments_native() {
 /// A signal and the limits end a run with what there is by then, and it goes on from exactly there.
 #[test]
 fn limits_and_signals_end_a_run_that_goes_on() {
-    let litmus = Setup::litmus(3, 2);
+    let litmus = Setup::litmus(&[2, 2, 2]);
     let native = have("gcc").then(|| Setup::native(RING, &["-DROUNDS=2"]));
     for place in [Some(&litmus), native.as_ref()].into_iter().flatten() {
         for method in ["graph", "rf", "causal"] {
@@ -314,7 +315,7 @@ fn children(process: u32) -> Vec<u32> {
 /// Another program, other options, a damaged file, none: one line, and nothing is touched.
 #[test]
 fn what_cannot_be_resumed_is_refused() {
-    let place = Setup::litmus(3, 1);
+    let place = Setup::litmus(&[1, 1, 1]);
     let options = ["check", "--model", "tso"];
     let resume = [&options[..], &["--resume"]].concat();
     assert!(place.run(&resume).refused().contains("no saved run"));
@@ -345,7 +346,7 @@ fn what_cannot_be_resumed_is_refused() {
 /// Workers take from one queue what none has taken: the counts are those of one.
 #[test]
 fn workers_come_to_the_same_counts() {
-    let litmus = Setup::litmus(3, 2);
+    let litmus = Setup::litmus(&[2, 2, 2]);
     // A process forks after 2,000 runs.
     let native = have("gcc").then(|| Setup::native(RING, &["-DROUNDS=3"]));
     for place in [Some(&litmus), native.as_ref()].into_iter().flatten() {

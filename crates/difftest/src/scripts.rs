@@ -7,7 +7,7 @@
 use fencepost_engine::{Execution, Random, Threads, run};
 use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::enumerate::Tree;
-use fencepost_explore::graph::{Explorer, Flow, Options, Stuck, Visitor, trace_of};
+use fencepost_explore::graph::{Explorer, Flow, Halt, Options, Stuck, Visitor, trace_of};
 use fencepost_memory::graph::{Graph, Node as GraphNode};
 use fencepost_memory::{MachineOptions, with_machine};
 use fencepost_trace::op::Sync;
@@ -633,6 +633,8 @@ pub enum Difference {
     Method(Equivalence, Vec<Ending>, Vec<Ending>),
     /// It has more executions, so many.
     More(Equivalence, u64),
+    /// Two workers come to something else than one: executions of one, and of two.
+    Workers(Equivalence, u64, u64),
     /// The exploration broke off.
     Broken(String),
 }
@@ -712,7 +714,34 @@ fn compare_method(machine: &Machine, options: Options, equivalence: Equivalence,
     }
     let missed: Vec<Ending> = graphs.endings.difference(&watch.endings).cloned().collect();
     let invented: Vec<Ending> = watch.endings.difference(&graphs.endings).cloned().collect();
-    (!missed.is_empty() || !invented.is_empty()).then_some(Difference::Method(equivalence, missed, invented))
+    if !missed.is_empty() || !invented.is_empty() {
+        return Some(Difference::Method(equivalence, missed, invented));
+    }
+    compare_workers(machine, options, equivalence, &watch)
+}
+
+/// Holds two workers against one.
+fn compare_workers(machine: &Machine, options: Options, equivalence: Equivalence, alone: &Watch) -> Option<Difference> {
+    let mut team = match causal::Team::new(machine, options, equivalence, 2) {
+        Ok(team) => team,
+        Err(error) => return Some(Difference::Broken(error.to_string())),
+    };
+    loop {
+        let (watches, halt) = match team.explore_phase(|| Watch::new(options.model), |_| false) {
+            Ok(explored) => explored,
+            Err(error) => return Some(Difference::Broken(error.to_string())),
+        };
+        if halt == Halt::Anew {
+            continue;
+        }
+        if watches.iter().any(|watch| watch.incomplete) {
+            return None;
+        }
+        let executions = watches.iter().map(|watch| watch.executions).sum();
+        let endings: BTreeSet<Ending> = watches.into_iter().flat_map(|watch| watch.endings).collect();
+        let same = executions == alone.executions && endings == alone.endings;
+        return (!same).then_some(Difference::Workers(equivalence, alone.executions, executions));
+    }
 }
 
 /// Where a machine ends.

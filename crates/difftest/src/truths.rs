@@ -149,7 +149,8 @@ impl Subject<'_> {
         let timeout = TIMEOUT.as_nanos() as u64;
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method };
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method, remember: None };
         let results = SPENT.on(1, || run_campaign(&campaign))?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {
@@ -168,8 +169,14 @@ impl Subject<'_> {
         campaign.request.watch = vec![self.model];
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
-        campaign.request.campaign =
-            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method: Method::Graph };
+        campaign.request.campaign = CampaignSpec::Explore {
+            jobs,
+            deadline,
+            timeout,
+            findings: u64::MAX,
+            method: Method::Graph,
+            remember: None,
+        };
         let results = SPENT.on(1, || run_campaign(&campaign))?;
         let leaves = |kind| matches!(kind, FindingKind::ScViolation | FindingKind::DataRace);
         Ok(match results.found.iter().any(|found| leaves(found.report.kind)) {

@@ -14,7 +14,9 @@ pub mod enumerate;
 mod execute;
 mod explorer;
 pub mod graph;
+mod outlook;
 pub mod violations;
 
 pub use execute::{Executed, execute, execute_noting};
 pub use explorer::{Explorer, Next, explore, explore_from};
+pub use outlook::Outlook;

@@ -204,6 +204,10 @@ pub struct Exploring {
     pub blocked: AtomicU64,
     /// How many executions have been given a number.
     pub numbers: AtomicU64,
+    /// How much is open.
+    pub open: AtomicU64,
+    /// How many executions are left, about.
+    pub left: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Header>() <= REQUEST_OFFSET);

@@ -62,6 +62,10 @@ pub struct Progress {
     pub executions: AtomicU64,
     /// Findings so far; the same one in two workers counts twice.
     pub findings: AtomicU64,
+    /// Of an exploration: how much is open.
+    pub open: AtomicU64,
+    /// How many executions are left, about.
+    pub left: AtomicU64,
     /// Those that nobody has taken up yet.
     pub reports: Mutex<Vec<Report>>,
     /// One execution after the other was cut off: nobody goes on.
@@ -708,6 +712,9 @@ impl Seen {
         // An exploration that starts over counts anew.
         progress.executions.fetch_add(done.saturating_sub(self.executions), Ordering::Relaxed);
         self.executions = done;
+        let exploring = &mailbox.header().exploring;
+        progress.open.store(exploring.open.load(Ordering::Relaxed), Ordering::Relaxed);
+        progress.left.store(exploring.left.load(Ordering::Relaxed), Ordering::Relaxed);
         let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
         if used > self.log {
             const FINDING: &[u8] = b"{\"record\":\"finding\"";

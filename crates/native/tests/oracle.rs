@@ -511,8 +511,14 @@ impl<'a> Unit<'a> {
         campaign.arguments = vec![number.to_string()];
         campaign.request.keep_outputs = true;
         let timeout = campaign.timeout.as_nanos() as u64;
-        campaign.request.campaign =
-            CampaignSpec::Explore { jobs: 1, deadline: None, timeout, findings: u64::MAX, method: Method::Graph };
+        campaign.request.campaign = CampaignSpec::Explore {
+            jobs: 1,
+            deadline: None,
+            timeout,
+            findings: u64::MAX,
+            method: Method::Graph,
+            remember: None,
+        };
         let results = run_campaign(&campaign).map_err(|error| error.to_string())?;
         let Some((_, Expected::States { all, .. })) = test.models.iter().find(|m| m.0 == model) else {
             let raced = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);

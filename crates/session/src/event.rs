@@ -13,12 +13,7 @@ pub enum Event<'a> {
     /// Executions are about to be run, as many as this permits.
     Started(Budget),
     /// Comes about every tenth of a second while executions are run.
-    Progress {
-        /// Executions so far.
-        executions: u64,
-        /// Findings so far; the same one in two workers may count twice.
-        findings: u64,
-    },
+    Progress(Standing),
     /// Something that bears on how far the result can be trusted.
     Remark(&'a Remark),
     /// The outcomes that a specification permits are being collected, from so many schedules at most.
@@ -50,6 +45,19 @@ pub enum Event<'a> {
     },
     /// The result is there.
     Done(Verdict),
+}
+
+/// How far the work is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// Executions so far.
+    pub executions: u64,
+    /// Findings so far; the same one in two workers may count twice.
+    pub findings: u64,
+    /// Of an exploration: how many tasks are open.
+    pub open: u64,
+    /// Of an exploration: about how many executions are left.
+    pub left: u64,
 }
 
 /// What a user should know who reads the result.
@@ -119,12 +127,8 @@ impl<'a> Log<'a> {
         self.remark(Remark::Warning(text.into()));
     }
 
-    /// Does the work, and tells meanwhile how far it is: `done` gives executions and findings.
-    pub fn watch<T: Send>(&mut self, mut done: impl FnMut() -> (u64, u64), work: impl FnOnce() -> T + Send) -> T {
-        let tell = || {
-            let (executions, findings) = done();
-            self.sink.event(Event::Progress { executions, findings });
-        };
-        watched(tell, work)
+    /// Does the work, and tells meanwhile how far it is: `done` says.
+    pub fn watch<T: Send>(&mut self, mut done: impl FnMut() -> Standing, work: impl FnOnce() -> T + Send) -> T {
+        watched(|| self.sink.event(Event::Progress(done())), work)
     }
 }

@@ -76,7 +76,7 @@ mod test;
 pub use check::check;
 pub use doctor::{Checkup, Diagnosis, Health, doctor};
 pub use error::{Error, plain};
-pub use event::{Event, Remark, Sink};
+pub use event::{Event, Remark, Sink, Standing};
 pub use finish::PAGE;
 pub use hunt::hunt;
 pub use limits::{Budget, LITMUS_LIMITS};

@@ -1,5 +1,7 @@
 //! How far the work is, while it goes on.
 
+use crate::event::Standing;
+use fencepost_explore::Outlook;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,6 +19,8 @@ const STACK: usize = 16 << 20;
 pub struct Progress {
     executions: AtomicU64,
     findings: AtomicU64,
+    open: AtomicU64,
+    left: AtomicU64,
 }
 
 impl Progress {
@@ -28,9 +32,17 @@ impl Progress {
         self.findings.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Executions and findings.
-    pub fn get(&self) -> (u64, u64) {
-        (self.executions.load(Ordering::Relaxed), self.findings.load(Ordering::Relaxed))
+    /// So much is still to come.
+    pub fn ahead(&self, outlook: &Outlook) {
+        self.open.store(outlook.open(), Ordering::Relaxed);
+        self.left.store(outlook.left(), Ordering::Relaxed);
+    }
+
+    /// How far it is.
+    pub fn get(&self) -> Standing {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let [executions, findings] = [&self.executions, &self.findings].map(of);
+        Standing { executions, findings, open: of(&self.open), left: of(&self.left) }
     }
 }
 

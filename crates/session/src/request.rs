@@ -125,6 +125,8 @@ pub struct CheckRequest {
     pub campaign: CampaignRequest,
     /// How executions are told apart; `None`: as a short trial says.
     pub method: Option<Method>,
+    /// How many states rf and causal may remember, if that is bounded.
+    pub remember: Option<u64>,
     /// Go on from what an earlier run has saved where this one writes to?
     pub resume: bool,
 }
@@ -132,7 +134,7 @@ pub struct CheckRequest {
 impl CheckRequest {
     /// The usual request for a target.
     pub fn new(target: impl Into<PathBuf>) -> CheckRequest {
-        CheckRequest { campaign: CampaignRequest::new(target), method: None, resume: false }
+        CheckRequest { campaign: CampaignRequest::new(target), method: None, remember: None, resume: false }
     }
 }
 

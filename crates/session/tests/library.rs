@@ -41,7 +41,7 @@ fn name(event: &Event<'_>) -> Option<&'static str> {
         Event::LitmusFailed { .. } => "failed",
         Event::Done(_) => "done",
         // How many of these there are is a matter of time and of the machine.
-        Event::Progress { .. } | Event::Remark(_) | Event::Collecting { .. } | Event::Collected { .. } => return None,
+        Event::Progress(_) | Event::Remark(_) | Event::Collecting { .. } | Event::Collected { .. } => return None,
     })
 }
 

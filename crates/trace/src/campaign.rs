@@ -27,20 +27,28 @@ impl Method {
     }
 }
 
-/// How many questions of order an exploration had to answer, and how they were answered.
+/// What an exploration by reads has cost: how many questions of order it had to answer and how they were answered, what
+/// it remembers, and what came to nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Answers {
     /// By saturation, or by the execution at hand as it is.
     pub saturation: u64,
     /// By the solver.
     pub solver: u64,
+    /// How many histories of threads, and states, are remembered.
+    #[serde(default)]
+    pub remembered: u64,
+    /// Runs of the program that came to nothing: whatever they led to was known.
+    #[serde(default)]
+    pub in_vain: u64,
 }
 
 impl Answers {
-    /// Both together.
+    /// Both together, but for what is remembered: that is not added up.
     pub fn absorb(&mut self, other: Answers) {
         self.saturation += other.saturation;
         self.solver += other.solver;
+        self.in_vain += other.in_vain;
     }
 }
 
@@ -77,6 +85,9 @@ pub enum CampaignSpec {
         /// Which executions are the same.
         #[serde(default)]
         method: Method,
+        /// How many states may be remembered, where they are ([`Method::Rf`], [`Method::Causal`]).
+        #[serde(default)]
+        remember: Option<u64>,
     },
     /// Every choice of the model's machine, one execution after the other: slow, and simple.
     Enumerate {

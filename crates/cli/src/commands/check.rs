@@ -16,10 +16,14 @@ pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,
     /// How executions are told apart: graph (reads-from and coherence order), rf (reads-from), causal (the values that
-    /// are read); rf and causal for sc, tso and pso. auto is graph; for litmus tests it also
-    /// tries causal, and says which it took
+    /// are read); rf and causal for sc, tso and pso. auto tries graph, then causal if there are
+    /// many graphs, and says which it took
     #[arg(long, value_enum, default_value_t = Method::Auto, value_name = "METHOD", hide_possible_values = true)]
     method: Method,
+    /// Remember at most so many states (rf, causal). Past that nothing is lost and no execution told twice, but runs of
+    /// the program are repeated; how many came to nothing is said
+    #[arg(long, value_name = "STATES")]
+    remember: Option<u64>,
     /// Go on from what an earlier run has saved in --out, however that ended: the same program, the same options but
     /// for --jobs, --time, --executions and --timeout. The result is that of one run
     #[arg(long)]
@@ -46,7 +50,8 @@ impl From<Method> for Option<fencepost_trace::Method> {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let request = CheckRequest { campaign: args.campaign.into(), method: args.method.into(), resume: args.resume };
+    let Args { campaign, method, remember, resume } = args;
+    let request = CheckRequest { campaign: campaign.into(), method: method.into(), remember, resume };
     let outcome = check(&request, screen)?;
     screen.conclude(outcome)
 }

@@ -1,6 +1,8 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
 use super::knowledge::{History, Knowledge};
+use super::posed::Posed;
+use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
 use super::task::Task;
@@ -20,25 +22,6 @@ pub enum Equivalence {
     Values,
     /// Those in which every read reads from the same write.
     Sources,
-}
-
-/// What an exploration has cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Effort {
-    /// How many questions were answered, and how.
-    pub answers: Answers,
-    /// Runs of the program that came to nothing: they led to states that were known, or where nobody can go on.
-    pub in_vain: u64,
-    /// How many histories of threads, and states, are remembered.
-    pub remembered: u64,
-}
-
-impl Effort {
-    /// Both together.
-    pub fn absorb(&mut self, other: Effort) {
-        self.answers.absorb(other.answers);
-        self.in_vain += other.in_vain;
-    }
 }
 
 /// A state of which not all threads were asked, because the others were not known to write where these read.
@@ -67,7 +50,8 @@ pub struct Explorer<T> {
     pub(super) expanded: Vec<Expanded>,
     /// So many of those before the first of these are somebody else's.
     pub(super) others: u32,
-    pub(super) effort: Effort,
+    pub(super) effort: Answers,
+    pub(super) desk: Desk,
     /// How many states may be remembered; complete ones always are.
     pub(super) bound: usize,
 }
@@ -92,14 +76,16 @@ impl<T: Threads> Explorer<T> {
             ended: Box::new(FxHashSet::default()),
             expanded: Vec::new(),
             others: 0,
-            effort: Effort::default(),
+            effort: Answers::default(),
+            desk: Desk::default(),
             bound: usize::MAX,
         })
     }
 
     /// Remembers no more than so many states. Past that, nothing is lost and no execution told twice, but runs are made
     /// that could have been left out.
-    pub fn remembering(self, bound: usize) -> Self {
+    pub fn remembering(self, bound: Option<u64>) -> Self {
+        let bound = bound.map_or(usize::MAX, |bound| usize::try_from(bound).unwrap_or(usize::MAX));
         Explorer { bound, ..self }
     }
 
@@ -113,14 +99,24 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
+    /// Keeps the questions that are asked from now on, but for those that the execution at hand answers as it is.
+    pub fn keep_questions(&mut self) {
+        self.desk.kept = Some(Vec::new());
+    }
+
+    /// Those that were kept so far.
+    pub fn take_questions(&mut self) -> Vec<Posed> {
+        self.desk.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// The program.
     pub fn program(&self) -> &T {
         &self.walk.program
     }
 
     /// What the exploration has cost so far.
-    pub fn effort(&self) -> Effort {
-        Effort { remembered: (self.knowledge.len() + self.visited.len()) as u64, ..self.effort }
+    pub fn effort(&self) -> Answers {
+        Answers { remembered: (self.knowledge.len() + self.visited.len()) as u64, ..self.effort }
     }
 
     /// How many tasks are open.
@@ -174,7 +170,7 @@ impl<T: Threads> Explorer<T> {
         self.forget_states();
         self.expanded.clear();
         self.others = 0;
-        self.effort = Effort::default();
+        self.effort = Answers::default();
         self.tasks = vec![Task::root()];
     }
 
@@ -233,6 +229,16 @@ impl<T: Threads> Explorer<T> {
                 if stuck == Stuck::Limit { tell_ends(visitor, graph) } else { Flow::Continue(()) }
             }
         }
+    }
+
+    /// Takes a state up again when it becomes known that one of these histories is followed by a write to one of these
+    /// cells.
+    pub(super) fn watch(&mut self, task: Task, cells: Vec<Location>, others: Vec<History>) {
+        let watcher = self.next_watcher();
+        // What became known meanwhile was not watched.
+        self.knowledge.grown.push(watcher);
+        others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
+        self.expanded.push(Expanded { task: Some(task), cells, others });
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.

@@ -43,6 +43,11 @@
 //! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
 //! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
 //!
+//! *What was met is not asked about.* A label that leads to a state which was met before needs no question.
+//!
+//! *Who waits.* With the same histories some execution may go on and another wait forever, where the order of writes is
+//! open. So where every thread has a guard, it is asked whether all can stay where they are, whatever else can be read.
+//!
 //! # Several workers, and tomorrow
 //!
 //! Workers share the registers of states, so that each state is met by one of them and each complete vector told by
@@ -61,6 +66,7 @@ mod explorer;
 mod knowledge;
 mod orders;
 mod part;
+mod posed;
 mod question;
 mod register;
 mod run;
@@ -68,9 +74,10 @@ mod solver;
 mod task;
 mod team;
 
-pub use explorer::{Effort, Equivalence, Explorer};
+pub use explorer::{Equivalence, Explorer};
 pub use knowledge::Label;
 pub use part::{Part, Saved};
+pub use posed::{Constraint, Posed, Puzzle};
 pub use register::Register;
 pub use task::Task;
 pub use team::Team;

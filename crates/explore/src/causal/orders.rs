@@ -20,10 +20,33 @@ impl Orders {
         }
     }
 
+    /// The same as the other, in the memory that is there.
+    pub fn copy_from(&mut self, other: &Orders) {
+        self.words = other.words;
+        self.after.clone_from(&other.after);
+        self.before.clone_from(&other.before);
+    }
+
     /// Does `a` come before `b`?
     #[inline]
     pub fn has(&self, a: usize, b: usize) -> bool {
         self.after[a * self.words + b / 64] >> (b % 64) & 1 != 0
+    }
+
+    /// How many events there are.
+    pub fn events(&self) -> usize {
+        self.after.len().checked_div(self.words).unwrap_or(0)
+    }
+
+    /// Those that come after `a`.
+    pub fn each_after(&self, a: usize, mut tell: impl FnMut(usize)) {
+        for word in 0..self.words {
+            let mut bits = self.after[a * self.words + word];
+            while bits != 0 {
+                tell(word * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
     }
 
     /// How many events come before `b`.

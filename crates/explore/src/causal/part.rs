@@ -5,12 +5,12 @@
 //! things meanwhile. That does no harm: when their parts are put together, each such state is held against what all of
 //! them know, and is taken up again if that is more than it relied on. So nothing is lost, whenever it happens.
 
-use super::explorer::{Effort, Expanded, Explorer};
+use super::explorer::{Expanded, Explorer};
 use super::knowledge::{History, Told};
 use super::task::{Choice, Step, Task, steps};
 use crate::graph::cells::Cells;
 use fencepost_engine::{Threads, WaitSets};
-use fencepost_trace::Location;
+use fencepost_trace::{Answers, Location};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Part {
     executions: Vec<Execution>,
     open: Vec<Beginning>,
     expanded: Vec<(Beginning, Vec<Location>, Vec<History>)>,
-    effort: Effort,
+    effort: Answers,
 }
 
 /// The steps of an execution.
@@ -54,6 +54,11 @@ impl Saved {
     /// How many states were met.
     pub fn states(&self) -> usize {
         self.visited.len()
+    }
+
+    /// How many tasks are open.
+    pub fn open(&self) -> usize {
+        self.part.open.len()
     }
 
     /// Is nothing left to do?
@@ -115,7 +120,7 @@ impl<T: Threads> Explorer<T> {
         let part = self.part();
         self.tasks.clear();
         self.forget_expanded();
-        self.effort = Effort::default();
+        self.effort = Answers::default();
         part
     }
 
@@ -123,7 +128,7 @@ impl<T: Threads> Explorer<T> {
     pub fn become_copy(&mut self) {
         self.knowledge.become_copy();
         self.forget_expanded();
-        self.effort = Effort::default();
+        self.effort = Answers::default();
     }
 
     fn forget_expanded(&mut self) {
@@ -154,11 +159,8 @@ impl<T: Threads> Explorer<T> {
         let ours = self.knowledge.learn(told);
         self.tasks.extend(open.into_iter().map(task));
         for (beginning, cells, others) in expanded {
-            let watcher = self.next_watcher();
             let others: Vec<History> = others.into_iter().map(&ours).collect();
-            self.knowledge.grown.push(watcher);
-            others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-            self.expanded.push(Expanded { task: Some(task(beginning)), cells, others });
+            self.watch(task(beginning), cells, others);
         }
         self.effort.absorb(effort);
         self.wake();

@@ -17,27 +17,29 @@
 //!
 //! The answer comes in two steps. *Saturation* draws all conclusions that leave no choice, and then answers what is
 //! left as the witness at hand would, drawing conclusions again after each. If that ends without contradiction, it is
-//! an answer; if there was one before the first free choice, there is none. Only what is left goes to the solver.
+//! an answer; if there was one before the first free choice, there is none. If neither is the case, what leads to a
+//! contradiction when it is tried alone is ruled out, and the rest is tried again. Only what is left goes to the solver.
 
 use super::orders::Orders;
+use super::posed::Posed;
 use super::solver;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{Answers, Model, ThreadId};
-use rustc_hash::FxHashMap;
+use fencepost_trace::{Answers, Model};
 
 /// One read of a question.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     /// Its event; those behind the graph's are the observer's.
     pub event: usize,
     pub place: Place,
-    /// What it may read.
-    pub sources: Vec<u32>,
     /// The thread's own last write before it.
     pub own: Option<usize>,
     /// The write of the same read-modify-write.
     pub write: Option<usize>,
+    /// What it may read: so many, from there on in the list of all.
+    first: usize,
+    count: usize,
 }
 
 /// A question, and what has been concluded.
@@ -45,6 +47,10 @@ pub(super) struct Read {
 pub(super) struct Question {
     pub orders: Orders,
     pub reads: Vec<Read>,
+    /// What reads may read, one after the other.
+    sources: Vec<u32>,
+    /// By write, the read-modify-write that is known to read it: no other can. Initial writes come last, by place.
+    taken: Vec<u32>,
     /// The events of the graph; what comes after them is the observer's.
     events: usize,
 }
@@ -68,87 +74,189 @@ impl Witness {
     }
 }
 
-/// Asks. `sources` says what a read may read. Of each place in `finals` one of the writes is to be the last.
-pub(super) fn ask(
-    graph: &Graph,
-    checker: &Checker,
-    sources: impl Fn(Node) -> Vec<u32>,
-    finals: &[(Place, Vec<u32>)],
-    answers: &mut Answers,
-) -> Option<Witness> {
-    let mut question = Question::default();
-    if !question.pose(graph, checker, graph.len(), sources, finals) {
-        answers.saturation += 1;
-        return None;
+/// Questions that are answered one after the other in the same memory.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    /// What is known of the graph at hand before one more read is added.
+    base: Question,
+    /// Is it?
+    prepared: bool,
+    question: Question,
+    concluded: Question,
+    /// For decisions that may turn out to be wrong.
+    before: Question,
+    /// All that was asked, if that is wanted.
+    pub kept: Option<Vec<Posed>>,
+}
+
+impl Desk {
+    /// The graph is another one.
+    pub fn clear(&mut self) {
+        self.prepared = false;
     }
-    question.answer(graph, checker, answers)
-}
 
-/// What is known of a graph before one more read is added: the question about that begins with it.
-pub(super) fn prepare(graph: &Graph, checker: &Checker, sources: impl Fn(Node) -> Vec<u32>) -> Question {
-    let mut question = Question::default();
-    let holds =
-        question.pose(graph, checker, graph.len() + 1, sources, &[]) && question.conclude(graph, checker.model());
-    debug_assert!(holds, "the graph is its own witness");
-    question
-}
-
-/// Asks whether `read`, the last event of the graph, can read one of `sources`; all else is as it was when `base` was
-/// prepared.
-pub(super) fn ask_of_load(
-    base: &Question,
-    graph: &Graph,
-    checker: &Checker,
-    read: Node,
-    sources: &[Node],
-    answers: &mut Answers,
-) -> Option<Witness> {
-    let mut question = base.clone();
-    for earlier in graph.thread(graph.node(read).thread).iter().rev().skip(1) {
-        let orders = &mut question.orders;
-        checker.program_order(graph, *earlier, |later| _ = orders.add(earlier.index(), later.index()));
+    /// Is the base that of the graph at hand?
+    pub fn is_prepared(&self) -> bool {
+        self.prepared
     }
-    question.orders.add(0, read.index());
-    question.add_read(graph, read, sources.iter().map(|source| source.0).collect());
-    question.answer(graph, checker, answers)
-}
 
-impl Question {
-    fn answer(mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
-        if !self.conclude(graph, checker.model()) {
+    /// Takes note of what is known of a graph before one more read is added: questions about that begin with it.
+    pub fn prepare(&mut self, graph: &Graph, checker: &Checker, sources: impl Fn(Node, &mut Vec<u32>)) {
+        // Room for a read-modify-write.
+        let events = graph.len() + 2;
+        let holds = self.base.pose(graph, checker, events, sources, &[]) && self.base.conclude(graph, checker.model());
+        debug_assert!(holds, "the graph is its own witness");
+        self.prepared = true;
+    }
+
+    /// Asks. `sources` says what a read may read. Of each place in `finals` one of the writes is to be the last.
+    pub fn ask(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        sources: impl Fn(Node, &mut Vec<u32>),
+        finals: &[(Place, Vec<u32>)],
+        answers: &mut Answers,
+    ) -> Option<Witness> {
+        if !self.question.pose(graph, checker, graph.len(), sources, finals) {
             answers.saturation += 1;
             return None;
         }
-        let base = self.clone();
-        if self.decide_as_witness(graph, checker.model()) {
-            answers.saturation += 1;
-            return Some(self.witness(graph));
-        }
-        answers.solver += 1;
-        let mut question = base;
-        solver::solve(&mut question, graph, checker.model()).then(|| question.witness(graph))
+        self.answer(graph, checker, finals, answers)
     }
 
-    fn add_read(&mut self, graph: &Graph, read: Node, sources: Vec<u32>) {
+    /// Asks whether `read` can read one of `sources`; all else is as it was when the base was prepared. The read is the
+    /// last event of the graph, or the last but one if it has a write: nobody else reads that.
+    pub fn ask_of_read(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        read: Node,
+        sources: &[Node],
+        answers: &mut Answers,
+    ) -> Option<Witness> {
+        self.question.copy_from(&self.base);
+        if !self.question.add_last(graph, checker, read, sources) {
+            answers.saturation += 1;
+            return None;
+        }
+        self.answer(graph, checker, &[], answers)
+    }
+
+    fn answer(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        finals: &[(Place, Vec<u32>)],
+        answers: &mut Answers,
+    ) -> Option<Witness> {
+        let posed = self.kept.is_some().then(|| Posed::new(graph, checker, &self.question, finals));
+        let witness = self.find(graph, checker, answers);
+        if let (Some(kept), Some(posed)) = (&mut self.kept, posed) {
+            kept.push(posed.answered(witness.is_some()));
+        }
+        witness
+    }
+
+    fn find(&mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
+        let question = &mut self.question;
+        if !question.conclude(graph, checker.model()) {
+            answers.saturation += 1;
+            return None;
+        }
+        self.concluded.copy_from(question);
+        if question.decide_as_witness(graph, checker.model(), &mut self.before) {
+            answers.saturation += 1;
+            return Some(question.witness(graph));
+        }
+        let question = &mut self.concluded;
+        if !question.probe(graph, checker.model(), &mut self.before) {
+            answers.saturation += 1;
+            return None;
+        }
+        self.question.copy_from(question);
+        if self.question.decide_as_witness(graph, checker.model(), &mut self.before) {
+            answers.saturation += 1;
+            return Some(self.question.witness(graph));
+        }
+        answers.solver += 1;
+        solver::solve(question, graph, checker.model()).then(|| question.witness(graph))
+    }
+}
+
+impl Question {
+    fn copy_from(&mut self, other: &Question) {
+        self.orders.copy_from(&other.orders);
+        self.reads.clone_from(&other.reads);
+        self.sources.clone_from(&other.sources);
+        self.taken.clone_from(&other.taken);
+        self.events = other.events;
+    }
+
+    /// What a read may read.
+    pub fn sources(&self, read: &Read) -> &[u32] {
+        &self.sources[read.first..read.first + read.count]
+    }
+
+    /// It is known what a read reads.
+    pub fn choose(&mut self, read: usize, source: u32) {
+        let read = &mut self.reads[read];
+        self.sources[read.first] = source;
+        read.count = 1;
+    }
+
+    /// One more read, of what has been added to the list of all since `first`.
+    fn add_read(&mut self, graph: &Graph, read: Node, first: usize) {
         let data = graph.node(read);
         let earlier = &graph.thread(data.thread)[..data.index as usize];
         let mine = |n: &&Node| graph.node(**n).place == data.place && graph.node(**n).flags.has(Flags::WRITE);
         let own = earlier.iter().rev().find(mine).map(|n| n.index());
         let exclusive = data.flags.has(Flags::EXCLUSIVE);
         let write = graph.next(read).filter(|_| exclusive).map(Node::index);
-        self.reads.push(Read { event: read.index(), place: data.place, sources, own, write });
+        let count = self.sources.len() - first;
+        self.reads.push(Read { event: read.index(), place: data.place, own, write, first, count });
     }
-}
-impl Question {
+
+    /// Adds the last events of the graph, a read and perhaps its write.
+    fn add_last(&mut self, graph: &Graph, checker: &Checker, read: Node, sources: &[Node]) -> bool {
+        let thread = graph.thread(graph.node(read).thread);
+        let orders = &mut self.orders;
+        let mut fine = true;
+        // Under SC the one before it stands for all.
+        let index = graph.node(read).index as usize;
+        let first = if checker.model() == Model::Sc { index.saturating_sub(1) } else { 0 };
+        for earlier in &thread[first..] {
+            checker.program_order(graph, *earlier, |later| {
+                if later >= read {
+                    fine &= orders.add(earlier.index(), later.index()).is_some();
+                }
+            });
+        }
+        let first = self.sources.len();
+        self.sources.extend(sources.iter().map(|source| source.0));
+        self.add_read(graph, read, first);
+        for event in read.index()..graph.len() {
+            fine &= self.orders.add(0, event).is_some();
+        }
+        if let Some(Read { own: Some(own), write: Some(write), .. }) = self.reads.last() {
+            fine &= self.orders.add(*own, *write).is_some();
+        }
+        fine
+    }
+
     fn pose(
         &mut self,
         graph: &Graph,
         checker: &Checker,
         events: usize,
-        sources: impl Fn(Node) -> Vec<u32>,
+        sources: impl Fn(Node, &mut Vec<u32>),
         finals: &[(Place, Vec<u32>)],
     ) -> bool {
         self.events = events;
+        self.reads.clear();
+        self.sources.clear();
+        self.taken.clear();
+        self.taken.resize(events + graph.places(), 0);
         self.orders.reset(events + finals.len());
         let orders = &mut self.orders;
         for i in (1..graph.len() as u32).rev() {
@@ -160,11 +268,15 @@ impl Question {
             orders.add(0, i);
         }
         // A thread's writes to a place are in coherence order as they are in program order.
-        let mut last: FxHashMap<Place, Node> = FxHashMap::default();
-        for t in 0..graph.threads() as u32 {
-            last.clear();
-            for write in graph.thread(ThreadId(t)).iter().filter(|n| graph.node(**n).flags.has(Flags::WRITE)) {
-                let before = last.insert(graph.node(*write).place, *write);
+        for place in (0..graph.places() as u32).map(Place) {
+            let writes = &graph.writes(place)[1..];
+            for write in writes {
+                let data = graph.node(*write);
+                let own = writes.iter().filter(|other| {
+                    let other = graph.node(**other);
+                    other.thread == data.thread && other.index < data.index
+                });
+                let before = own.max_by_key(|other| graph.node(**other).index);
                 if before.is_some_and(|before| orders.add(before.index(), write.index()).is_none()) {
                     return false;
                 }
@@ -172,7 +284,9 @@ impl Question {
         }
         for place in (0..graph.places() as u32).map(Place) {
             for read in graph.reads(place) {
-                self.add_read(graph, *read, sources(*read));
+                let first = self.sources.len();
+                sources(*read, &mut self.sources);
+                self.add_read(graph, *read, first);
             }
         }
         for (i, (place, last)) in finals.iter().enumerate() {
@@ -180,48 +294,60 @@ impl Question {
             for write in graph.writes(*place) {
                 self.orders.add(write.index(), event);
             }
-            self.reads.push(Read { event, place: *place, sources: last.clone(), own: None, write: None });
+            let first = self.sources.len();
+            self.sources.extend_from_slice(last);
+            self.reads.push(Read { event, place: *place, own: None, write: None, first, count: last.len() });
         }
         true
     }
 
     /// Draws all conclusions that leave no choice; false if they contradict each other.
     pub fn conclude(&mut self, graph: &Graph, model: Model) -> bool {
-        let mut reads = std::mem::take(&mut self.reads);
-        let mut fine = true;
         loop {
             let mut changed = false;
-            for read in &mut reads {
-                match self.conclude_read(graph, model, read) {
+            for i in 0..self.reads.len() {
+                match self.conclude_read(graph, model, i) {
                     Some(more) => changed |= more,
-                    None => fine = false,
-                }
-                if !fine {
-                    break;
+                    None => return false,
                 }
             }
-            if !fine || !changed {
-                break;
+            if !changed {
+                return true;
             }
         }
-        self.reads = reads;
-        fine
     }
 
-    fn conclude_read(&mut self, graph: &Graph, model: Model, read: &mut Read) -> Option<bool> {
+    fn conclude_read(&mut self, graph: &Graph, model: Model, at: usize) -> Option<bool> {
+        let mut read = self.reads[at];
         let writes = graph.writes(read.place);
         let mut changed = false;
-        if read.sources.len() > 1 {
-            let known = read.sources.len();
-            let mut sources = std::mem::take(&mut read.sources);
-            sources.retain(|source| self.is_possible(writes, read, *source as usize));
-            read.sources = sources;
-            changed |= read.sources.len() != known;
+        if read.count > 1 {
+            let mut kept = read.first;
+            for i in read.first..read.first + read.count {
+                let source = self.sources[i];
+                if self.is_possible(writes, &read, source as usize) {
+                    self.sources[kept] = source;
+                    kept += 1;
+                }
+            }
+            changed |= kept != read.first + read.count;
+            read.count = kept - read.first;
+            self.reads[at].count = read.count;
+        }
+        if read.count != 1 {
+            return (read.count != 0).then_some(changed);
+        }
+        let source = self.sources[read.first] as usize;
+        if read.write.is_some() {
+            let taken = self.slot(read.place, source);
+            match std::mem::replace(&mut self.taken[taken], read.event as u32) {
+                0 => changed = true,
+                known if known as usize == read.event => {}
+                _ => return None,
+            }
         }
         let orders = &mut self.orders;
-        let &[source] = &read.sources[..] else { return (!read.sources.is_empty()).then_some(changed) };
-        let source = source as usize;
-        if self.events <= read.event || model == Model::Sc || is_external(graph, read, source) {
+        if self.events <= read.event || model == Model::Sc || is_external(graph, read.event, source) {
             changed |= orders.add(source, read.event)?;
         }
         if let Some(own) = read.own.filter(|own| *own != source) {
@@ -238,6 +364,11 @@ impl Question {
         Some(changed)
     }
 
+    /// Where it is noted who has taken a write.
+    fn slot(&self, place: Place, write: usize) -> usize {
+        if write == 0 { self.events + place.index() } else { write }
+    }
+
     fn is_possible(&self, writes: &[Node], read: &Read, source: usize) -> bool {
         let orders = &self.orders;
         let end = read.write.unwrap_or(read.event);
@@ -245,6 +376,9 @@ impl Question {
             return false;
         }
         if read.own.is_some_and(|own| own != source && orders.has(source, own)) {
+            return false;
+        }
+        if read.write.is_some() && ![0, read.event as u32].contains(&self.taken[self.slot(read.place, source)]) {
             return false;
         }
         !writes.iter().map(|w| w.index()).any(|other| {
@@ -255,41 +389,149 @@ impl Question {
         })
     }
 
-    /// Decides what is open as the graph has it.
-    fn decide_as_witness(&mut self, graph: &Graph, model: Model) -> bool {
+    /// Draws the conclusions that show when one of two things is tried: what leads to a contradiction at once does not
+    /// hold. False if nothing is left.
+    fn probe(&mut self, graph: &Graph, model: Model, before: &mut Question) -> bool {
         for i in 0..self.reads.len() {
-            let read = &self.reads[i];
-            if read.sources.len() > 1 {
-                let now = if read.event < self.events { graph.node(Node(read.event as u32)).source.0 } else { 0 };
-                let position = |w: &u32| graph.node(Node(*w)).position;
-                let chosen = match read.sources.iter().find(|source| **source == now && read.event < self.events) {
-                    Some(source) => *source,
-                    None => *read.sources.iter().max_by_key(|w| position(w)).expect("there is one"),
-                };
-                self.reads[i].sources = vec![chosen];
-                if !self.conclude(graph, model) {
-                    return false;
+            let count = self.reads[i].count;
+            if count > 1 {
+                let sources = self.sources(&self.reads[i]).to_vec();
+                let mut kept = Vec::with_capacity(count);
+                before.copy_from(self);
+                for source in sources {
+                    self.choose(i, source);
+                    if self.conclude(graph, model) {
+                        kept.push(source);
+                    }
+                    self.copy_from(before);
                 }
+                if kept.len() < count {
+                    let first = self.reads[i].first;
+                    self.sources[first..first + kept.len()].copy_from_slice(&kept);
+                    self.reads[i].count = kept.len();
+                    if kept.is_empty() || !self.conclude(graph, model) {
+                        return false;
+                    }
+                }
+            }
+            if self.reads[i].count == 1 && !self.probe_writes(graph, model, i, before) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The same for the writes that a read does not read: before its source, or after it?
+    fn probe_writes(&mut self, graph: &Graph, model: Model, read: usize, before: &mut Question) -> bool {
+        let read = self.reads[read];
+        let source = self.sources[read.first] as usize;
+        let end = read.write.unwrap_or(read.event);
+        for x in graph.writes(read.place).iter().map(|other| other.index()) {
+            if x == source || Some(x) == read.write || self.orders.has(x, source) || self.orders.has(end, x) {
+                continue;
+            }
+            let ways = [(x, source), (end, x)];
+            let mut holds = [false; 2];
+            before.copy_from(self);
+            for (way, holds) in ways.iter().zip(&mut holds) {
+                *holds = self.orders.add(way.0, way.1).is_some() && self.conclude(graph, model);
+                self.copy_from(before);
+            }
+            let fine = match holds {
+                [true, true] => true,
+                [false, false] => false,
+                [first, _] => {
+                    let (a, b) = ways[usize::from(!first)];
+                    self.orders.add(a, b).is_some() && self.conclude(graph, model)
+                }
+            };
+            if !fine {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Decides what is open as the graph has it, or, where that leads to a contradiction at once, otherwise. Decisions
+    /// are not taken back.
+    fn decide_as_witness(&mut self, graph: &Graph, model: Model, before: &mut Question) -> bool {
+        for i in 0..self.reads.len() {
+            if self.reads[i].count > 1 && !self.decide_source(graph, model, i, before) {
+                return false;
             }
         }
         for i in 0..self.reads.len() {
-            let read = self.reads[i].clone();
-            let source = read.sources[0] as usize;
-            let end = read.write.unwrap_or(read.event);
-            let mut changed = false;
-            for other in graph.writes(read.place) {
-                let x = other.index();
-                if x == source || Some(x) == read.write || self.orders.has(x, source) || self.orders.has(end, x) {
-                    continue;
-                }
-                let before = graph.node(*other).position < graph.node(Node(source as u32)).position;
-                let (first, second) = if before { ((x, source), (end, x)) } else { ((end, x), (x, source)) };
-                if self.orders.add(first.0, first.1).is_none() && self.orders.add(second.0, second.1).is_none() {
-                    return false;
-                }
-                changed = true;
+            if !self.decide_writes(graph, model, i, before) {
+                return false;
             }
-            if changed && !self.conclude(graph, model) {
+        }
+        true
+    }
+
+    /// Decides what a read reads.
+    fn decide_source(&mut self, graph: &Graph, model: Model, read: usize, before: &mut Question) -> bool {
+        before.copy_from(self);
+        let Read { event, first, .. } = self.reads[read];
+        let now = if event < self.events { Some(graph.node(Node(event as u32)).source.0) } else { None };
+        loop {
+            let left = self.sources(&self.reads[read]);
+            let rank = |source: &u32| (Some(*source) == now, graph.node(Node(*source)).position);
+            let Some(chosen) = left.iter().copied().max_by_key(rank) else { return false };
+            self.choose(read, chosen);
+            if self.conclude(graph, model) {
+                return true;
+            }
+            // Not that one.
+            let count = before.reads[read].count;
+            let sources = &mut before.sources[first..first + count];
+            let place = sources.iter().position(|source| *source == chosen).expect("it was chosen from these");
+            sources[place..].rotate_left(1);
+            before.reads[read].count -= 1;
+            self.copy_from(before);
+        }
+    }
+
+    /// Decides which writes come before the source of a read, and which after the read.
+    fn decide_writes(&mut self, graph: &Graph, model: Model, read: usize, before: &mut Question) -> bool {
+        let read = self.reads[read];
+        let source = self.sources[read.first] as usize;
+        let end = read.write.unwrap_or(read.event);
+        let is_open = |question: &Question, x: usize| {
+            x != source && Some(x) != read.write && !question.orders.has(x, source) && !question.orders.has(end, x)
+        };
+        let ways = |other: Node| {
+            let x = other.index();
+            let earlier = graph.node(other).position < graph.node(Node(source as u32)).position;
+            if earlier { [(x, source), (end, x)] } else { [(end, x), (x, source)] }
+        };
+        let writes = graph.writes(read.place);
+        if !writes.iter().any(|other| is_open(self, other.index())) {
+            return true;
+        }
+        // All of them at once, mostly.
+        before.copy_from(self);
+        let mut fine = true;
+        for other in writes {
+            if is_open(self, other.index()) {
+                let [first, second] = ways(*other);
+                fine &= self.orders.add(first.0, first.1).is_some() || self.orders.add(second.0, second.1).is_some();
+            }
+        }
+        if fine && self.conclude(graph, model) {
+            return true;
+        }
+        self.copy_from(before);
+        for other in writes {
+            if !is_open(self, other.index()) {
+                continue;
+            }
+            before.copy_from(self);
+            let [first, second] = ways(*other);
+            if self.orders.add(first.0, first.1).is_some() && self.conclude(graph, model) {
+                continue;
+            }
+            self.copy_from(before);
+            if self.orders.add(second.0, second.1).is_none() || !self.conclude(graph, model) {
                 return false;
             }
         }
@@ -300,7 +542,7 @@ impl Question {
     pub fn witness(&self, graph: &Graph) -> Witness {
         let mut witness = Witness::default();
         for read in self.reads.iter().filter(|read| read.event < self.events) {
-            let (node, source) = (Node(read.event as u32), Node(read.sources[0]));
+            let (node, source) = (Node(read.event as u32), Node(self.sources[read.first]));
             if graph.node(node).source != source {
                 witness.sources.push((node, source));
             }
@@ -316,11 +558,6 @@ impl Question {
         witness
     }
 
-    /// How many events there are, the observer's included.
-    pub fn events(&self) -> usize {
-        self.events + self.reads.iter().filter(|read| read.event >= self.events).count()
-    }
-
     /// Is the read the observer's?
     pub fn is_final(&self, read: &Read) -> bool {
         read.event >= self.events
@@ -328,6 +565,6 @@ impl Question {
 }
 
 /// Is the source another thread's write?
-pub(super) fn is_external(graph: &Graph, read: &Read, source: usize) -> bool {
-    graph.node(Node(source as u32)).thread != graph.node(Node(read.event as u32)).thread
+pub(super) fn is_external(graph: &Graph, read: usize, source: usize) -> bool {
+    graph.node(Node(source as u32)).thread != graph.node(Node(read as u32)).thread
 }

@@ -1,15 +1,15 @@
 //! One run of the program: along the steps of a task, and on to the end, noting what else could have happened.
 
-use super::explorer::{Equivalence, Expanded, Explorer};
+use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
-use super::question::{Question, Witness, ask, ask_of_load, prepare};
+use super::question::Witness;
 use super::task::{Choice, Task, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
 use crate::graph::{ExploreError, Stuck};
 use fencepost_engine::Threads;
-use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
 
@@ -29,6 +29,11 @@ struct Pending {
     place: Place,
     /// It has one source, and waits for it.
     forced: bool,
+    /// How many events the thread has had.
+    events: usize,
+    /// The program point, and the thread's local state there.
+    point: u32,
+    digest: u64,
 }
 
 /// How a read can get a result.
@@ -39,8 +44,19 @@ enum Way {
     Other(Box<Graph>),
 }
 
+/// What threads that were asked can read.
+struct Found {
+    /// The name of the state.
+    name: u128,
+    transitions: Vec<Transition>,
+    /// Something was not asked, since it leads to a state which was met before.
+    known: bool,
+}
+
 /// One more read, and how it comes about.
 struct Transition {
+    /// The name of the state that it leads to.
+    name: u128,
     thread: ThreadId,
     pending: Pending,
     label: Label,
@@ -55,6 +71,15 @@ enum Advanced {
     Known,
     /// Nobody can go on.
     Nobody,
+}
+
+/// Threads that wait.
+struct Waiting {
+    stuck: Vec<ThreadId>,
+    /// Does one of them wait in a loop?
+    spins: bool,
+    /// Where the last write must be one of these for them to stay where they are.
+    finals: Vec<(Place, Vec<u32>)>,
 }
 
 /// A task to be, once it is known what the graph looks like.
@@ -74,14 +99,12 @@ pub(super) struct Run<'a, T> {
     joined: Vec<bool>,
     pending: Vec<Option<Pending>>,
     noted: Vec<Noted>,
-    /// What is known of the graph at hand, for questions about one more load.
-    base: Option<Question>,
 }
 
 impl<'a, T: Threads> Run<'a, T> {
     pub fn new(explorer: &'a mut Explorer<T>, task: &'a Task) -> Self {
-        let (histories, joined, pending, noted, base) = Default::default();
-        Run { explorer, task, histories, joined, pending, noted, base }
+        let (histories, joined, pending, noted) = Default::default();
+        Run { explorer, task, histories, joined, pending, noted }
     }
 
     pub fn run(mut self) -> Result<Ended, ExploreError> {
@@ -192,10 +215,10 @@ impl<'a, T: Threads> Run<'a, T> {
         } else {
             let key = match equivalence {
                 Equivalence::Values => label_key(graph.location(place), &access, step.value),
-                Equivalence::Sources => match step.source.checked_sub(1) {
-                    None => 0,
-                    Some(i) => source_key(self.task.steps(), i as usize),
-                },
+                Equivalence::Sources => {
+                    let source = step.source.checked_sub(1);
+                    sourced(source.map_or(0, |i| source_key(self.task.steps(), i as usize)), step.value)
+                }
             };
             self.note_read(thread, Label { key, variant: step.variant });
         }
@@ -397,7 +420,15 @@ impl<'a, T: Threads> Run<'a, T> {
                 self.pending[t] = None;
                 return Ok(Some(moved));
             }
-            let pending = Pending { access, place, forced };
+            let events = graph.thread(thread).len();
+            let (point, digest) = match self.pending[t].filter(|before| before.events == events) {
+                Some(before) => (before.point, before.digest),
+                None => {
+                    let node = walk.new_node(thread, Flags::READ, place, access);
+                    (node.label, node.digest)
+                }
+            };
+            let pending = Pending { access, place, forced, events, point, digest };
             self.pending[t] = Some(pending);
             self.learn(thread, Some(pending));
             return Ok(Some(moved));
@@ -435,31 +466,44 @@ impl<'a, T: Threads> Run<'a, T> {
     /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
     /// module documentation.
     fn advance(&mut self) -> Advanced {
-        let mut asked = vec![false; self.explorer.walk.threads.len()];
-        let mut transitions = Vec::new();
-        let mut settled = false;
-        self.base = None;
-        while !settled && let Some(more) = self.next_group(&asked) {
-            for thread in more {
-                asked[thread.index()] = true;
-                let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
-                settled |= !self.may_stay(pending);
-                self.ways(thread, pending, &mut transitions);
-            }
-        }
-        if transitions.is_empty() {
+        self.explorer.desk.clear();
+        let (asked, Found { mut transitions, known, .. }) = self.ask();
+        if transitions.is_empty() && !known {
             return Advanced::Nobody;
         }
         self.note_expanded(&asked);
-        transitions.retain(|transition| {
-            let name = self.name_after(transition.thread, transition.label);
-            self.explorer.is_new(name)
-        });
+        transitions.retain(|transition| self.explorer.is_new(transition.name));
+        if self.may_all_stay() && self.may_be_stuck() {
+            // With these histories some execution goes on, and another does not.
+            self.note_all(transitions);
+            return Advanced::Nobody;
+        }
         if transitions.is_empty() {
             return Advanced::Known;
         }
         self.branch(transitions);
         Advanced::On
+    }
+
+    /// What can be read, but for what leads to states that were met before. Says who was asked.
+    fn ask(&mut self) -> (Vec<bool>, Found) {
+        let mut asked = vec![false; self.explorer.walk.threads.len()];
+        let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
+        let mut settled = false;
+        while !settled && let Some(more) = self.next_group(&asked) {
+            for thread in more {
+                asked[thread.index()] = true;
+                let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
+                settled |= !self.may_stay(pending);
+                self.ways(thread, pending, &mut found);
+            }
+        }
+        (asked, found)
+    }
+
+    /// Has every access that a thread is at a guard?
+    fn may_all_stay(&self) -> bool {
+        self.threads().all(|(_, pending)| pending.access.guard() != Guard::Any)
     }
 
     /// The smallest group of threads, not all of them asked before, that read only where nobody outside of it, and of
@@ -546,12 +590,11 @@ impl<'a, T: Threads> Run<'a, T> {
         names.fold(0, |all, name| all.wrapping_add(mix(name)))
     }
 
-    /// The name of the state in which the thread has read this, too.
-    fn name_after(&self, thread: ThreadId, label: Label) -> u128 {
+    /// The name of the state in which the thread has read this, too, beside what makes the state of this name.
+    fn name_after(&self, name: u128, thread: ThreadId, label: Label) -> u128 {
         let knowledge = &self.explorer.knowledge;
         let at = self.history(thread);
-        let name = self.name().wrapping_sub(mix(knowledge.name(at)));
-        name.wrapping_add(mix(knowledge.name_after(at, label)))
+        name.wrapping_sub(mix(knowledge.name(at))).wrapping_add(mix(knowledge.name_after(at, label)))
     }
 
     /// Is there a write that the access may read?
@@ -586,18 +629,22 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// What the thread's read can get now, and how. The last write's label comes last.
-    fn ways(&mut self, thread: ThreadId, pending: Pending, transitions: &mut Vec<Transition>) {
+    fn ways(&mut self, thread: ThreadId, pending: Pending, found: &mut Found) {
         for label in self.available(pending) {
-            if let Some(way) = self.way(thread, pending, label) {
-                transitions.push(Transition { thread, pending, label, way });
+            let name = self.name_after(found.name, thread, label);
+            // What was met exists: there is nothing to ask.
+            if self.explorer.visited.contains(name) {
+                found.known = true;
+            } else if let Some(way) = self.way(thread, pending, label) {
+                found.transitions.push(Transition { name, thread, pending, label, way });
             }
         }
     }
 
     fn way(&mut self, thread: ThreadId, pending: Pending, label: Label) -> Option<Way> {
-        let Pending { access, place, .. } = pending;
+        let Pending { access, place, point, digest, .. } = pending;
         let equivalence = self.explorer.equivalence;
-        let Explorer { walk, graph, checker, effort, .. } = &mut *self.explorer;
+        let Explorer { walk, graph, checker, effort, desk, .. } = &mut *self.explorer;
         let length = graph.len();
         let alike = |graph: &Graph, write: Node| read_key(equivalence, graph, &access, place, write) == label.key;
         // What the thread itself has written over it cannot read any more.
@@ -607,13 +654,21 @@ impl<'a, T: Threads> Run<'a, T> {
         let all = graph.writes(place).iter().rev().copied();
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
-        let read = graph.add(walk.new_node(thread, Flags::READ, place, access));
+        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+        let mut refused = 0;
         for source in sources.iter().copied() {
             set_source(graph, read, source, label.variant, &mut walk.sets);
             let after = graph.position_of(read) as usize + 1;
             let exclusive = graph.node(read).flags.has(Flags::EXCLUSIVE);
             let taken = exclusive
                 && graph.writes(place).get(after).is_some_and(|next| graph.node(*next).flags.has(Flags::EXCLUSIVE));
+            // Where the other can read nothing else, there is no question.
+            refused += usize::from(
+                taken && {
+                    let other = graph.previous(graph.writes(place)[after]).expect("its reading half");
+                    has_no_other(equivalence, graph, other)
+                },
+            );
             let mut fits = !taken && checker.admits(graph, read);
             if fits && exclusive {
                 add_tentative_write(graph, read, &mut walk.sets);
@@ -622,25 +677,26 @@ impl<'a, T: Threads> Run<'a, T> {
             }
             if fits {
                 graph.truncate(length);
-                effort.answers.saturation += 1;
+                effort.saturation += 1;
                 return Some(Way::Source(source));
             }
         }
+        if refused == sources.len() {
+            graph.truncate(length);
+            effort.saturation += 1;
+            return None;
+        }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        let witness = if graph.node(read).flags.has(Flags::EXCLUSIVE) {
+        if !desk.is_prepared() {
+            graph.truncate(length);
+            desk.prepare(graph, checker, |node, list| alike_sources(equivalence, graph, node, list));
+            graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+            set_source(graph, read, first, label.variant, &mut walk.sets);
+        }
+        if graph.node(read).flags.has(Flags::EXCLUSIVE) {
             add_tentative_write(graph, read, &mut walk.sets);
-            self.solve(read, &sources, &[])
-        } else {
-            // A load leaves the others what they can read, so that all that is known of them still holds.
-            let base = self.base.get_or_insert_with(|| {
-                graph.truncate(length);
-                let base = prepare(graph, checker, |node| alike_sources(equivalence, graph, node));
-                graph.add(walk.new_node(thread, Flags::READ, place, access));
-                set_source(graph, read, first, label.variant, &mut walk.sets);
-                base
-            });
-            ask_of_load(base, graph, checker, read, &sources, &mut effort.answers)
-        };
+        }
+        let witness = desk.ask_of_read(graph, checker, read, &sources, effort);
         let graph = &mut self.explorer.graph;
         let way = witness.map(|witness| {
             let mut other = graph.clone();
@@ -651,36 +707,22 @@ impl<'a, T: Threads> Run<'a, T> {
         way
     }
 
-    /// Asks for a graph in which `read` reads one of `sources`.
-    fn solve(&mut self, read: Node, sources: &[Node], finals: &[(Place, Vec<u32>)]) -> Option<Witness> {
-        let Explorer { graph, checker, effort, equivalence, .. } = &mut *self.explorer;
+    /// Asks for a graph in which one of these writes is the last of its place.
+    fn solve(&mut self, finals: &[(Place, Vec<u32>)]) -> Option<Witness> {
+        let Explorer { graph, checker, effort, equivalence, desk, .. } = &mut *self.explorer;
         let (graph, equivalence) = (&*graph, *equivalence);
-        let domain = |node: Node| {
-            let given = || sources.iter().map(|s| s.0).collect();
-            if node == read { given() } else { alike_sources(equivalence, graph, node) }
-        };
-        ask(graph, checker, domain, finals, &mut effort.answers)
+        let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
+        desk.ask(graph, checker, sources, finals, effort)
     }
 
     /// Each of these comes about: one now, the others later.
     fn branch(&mut self, mut transitions: Vec<Transition>) {
         // The write that is last now needs no reordering of what is there.
         let now = transitions.iter().rposition(|transition| matches!(transition.way, Way::Source(_)));
-        let now = transitions.swap_remove(now.unwrap_or(transitions.len() - 1));
-        let length = self.explorer.graph.len() - 1;
-        for Transition { thread, label, way, .. } in transitions {
-            match way {
-                Way::Source(source) => {
-                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
-                }
-                Way::Other(graph) => {
-                    let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
-                }
-            }
-        }
-        let Transition { thread, pending, label, way } = now;
+        let now = now.unwrap_or(transitions.len() - 1);
+        let now = transitions.swap_remove(now);
+        self.note_all(transitions);
+        let Transition { thread, pending, label, way, .. } = now;
         match way {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
             Way::Other(graph) => {
@@ -702,6 +744,23 @@ impl<'a, T: Threads> Run<'a, T> {
         }
     }
 
+    /// Each of these comes about later.
+    fn note_all(&mut self, transitions: Vec<Transition>) {
+        let length = self.explorer.graph.len() - 1;
+        for Transition { thread, label, way, .. } in transitions {
+            match way {
+                Way::Source(source) => {
+                    let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
+                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
+                }
+                Way::Other(graph) => {
+                    let steps = steps_of(&graph);
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
+                }
+            }
+        }
+    }
+
     /// Makes tasks of what was noted.
     fn flush(&mut self) {
         if self.noted.is_empty() {
@@ -715,11 +774,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 explorer.tasks.push(task);
                 continue;
             };
-            let watcher = explorer.next_watcher();
-            // What became known since then was not watched.
-            explorer.knowledge.grown.push(watcher);
-            others.iter().for_each(|history| explorer.knowledge.watch(*history, watcher));
-            explorer.expanded.push(Expanded { task: Some(task), cells, others });
+            explorer.watch(task, cells, others);
         }
     }
 
@@ -729,9 +784,42 @@ impl<'a, T: Threads> Run<'a, T> {
     fn end(&mut self) -> Ended {
         // What was noted begins like the graph as it is, before anything in it changes.
         self.flush();
+        let Waiting { stuck, spins, finals } = match self.waiting() {
+            None => return Ended::InVain,
+            Some(waiting) if waiting.stuck.is_empty() => return Ended::Complete(self.observe()),
+            Some(waiting) => waiting,
+        };
+        if !self.holds(&finals) {
+            let Some(witness) = self.solve(&finals) else { return Ended::InVain };
+            witness.apply(&mut self.explorer.graph);
+        }
+        // Who waits when the process ends does not wait forever.
+        if !self.explorer.walk.ends.is_empty() {
+            return Ended::Complete(vec![self.explorer.graph.clone()]);
+        }
+        Ended::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+    }
+
+    /// Is there an execution with the histories at hand in which all wait forever?
+    fn may_be_stuck(&mut self) -> bool {
+        match self.waiting() {
+            Some(waiting) if !waiting.stuck.is_empty() => {
+                self.holds(&waiting.finals) || self.solve(&waiting.finals).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Is one of these the last write of its place, for each of them?
+    fn holds(&self, finals: &[(Place, Vec<u32>)]) -> bool {
+        let graph = &self.explorer.graph;
+        finals.iter().all(|(place, last)| graph.writes(*place).last().is_some_and(|write| last.contains(&write.0)))
+    }
+
+    /// Who waits, and for what; `None` if somebody need not.
+    fn waiting(&self) -> Option<Waiting> {
         let mut stuck = Vec::new();
         let mut spins = false;
-        // Where the last write must be one of these for the threads to stay where they are.
         let mut finals: Vec<(Place, Vec<u32>)> = Vec::new();
         let explorer = &*self.explorer;
         let graph = &explorer.graph;
@@ -757,7 +845,7 @@ impl<'a, T: Threads> Run<'a, T> {
                             continue;
                         }
                         if data.variant != 0 {
-                            return Ended::InVain;
+                            return None;
                         }
                         let seen = extract(graph.location(data.place), &data.access, data.value);
                         require(&mut finals, data.place, &|write| {
@@ -767,10 +855,10 @@ impl<'a, T: Threads> Run<'a, T> {
                     }
                 }
                 _ => {
-                    let Some(pending) = self.pending[t] else { return Ended::InVain };
+                    let pending = self.pending[t]?;
                     let guard = pending.access.guard();
                     if guard == Guard::Any {
-                        return Ended::InVain;
+                        return None;
                     }
                     let cell = graph.location(pending.place);
                     require(&mut finals, pending.place, &|write| {
@@ -781,24 +869,8 @@ impl<'a, T: Threads> Run<'a, T> {
             }
             stuck.push(thread);
         }
-        if stuck.is_empty() {
-            return Ended::Complete(self.observe());
-        }
-        let holds = |(place, last): &(Place, Vec<u32>)| {
-            graph.writes(*place).last().is_some_and(|write| last.contains(&write.0))
-        };
-        if !finals.iter().all(holds) {
-            if finals.iter().any(|(_, last)| last.is_empty()) {
-                return Ended::InVain;
-            }
-            let Some(witness) = self.solve(Node::INIT, &[], &finals) else { return Ended::InVain };
-            witness.apply(&mut self.explorer.graph);
-        }
-        // Who waits when the process ends does not wait forever.
-        if !self.explorer.walk.ends.is_empty() {
-            return Ended::Complete(vec![self.explorer.graph.clone()]);
-        }
-        Ended::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
+        let possible = finals.iter().all(|(_, last)| !last.is_empty());
+        possible.then_some(Waiting { stuck, spins, finals })
     }
 
     /// The graph, once for each set of final values of what is observed.
@@ -841,9 +913,9 @@ impl<'a, T: Threads> Run<'a, T> {
                 graph.writes(*place).last().is_some_and(|write| last.contains(&write.0))
             };
             if finals.iter().all(|last| fits(&before, last)) {
-                self.explorer.effort.answers.saturation += 1;
+                self.explorer.effort.saturation += 1;
                 self.observe_rest(rest, finals, graphs);
-            } else if let Some(witness) = self.solve(Node::INIT, &[], finals) {
+            } else if let Some(witness) = self.solve(finals) {
                 witness.apply(&mut self.explorer.graph);
                 self.observe_rest(rest, finals, graphs);
             }
@@ -895,19 +967,37 @@ fn label_key(cell: Location, access: &Access, whole: Value) -> u128 {
 fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Place, write: Node) -> u128 {
     match equivalence {
         Equivalence::Values => label_key(graph.location(place), access, graph.written(place, write)),
-        Equivalence::Sources => write_key(equivalence, graph, place, write),
+        Equivalence::Sources => sourced(write_key(equivalence, graph, place, write), graph.written(place, write)),
     }
 }
 
-/// What a read may read without anybody's noticing.
-fn alike_sources(equivalence: Equivalence, graph: &Graph, read: Node) -> Vec<u32> {
+/// What tells a source from others. What it wrote belongs to it: the same read-modify-write may write different values,
+/// and what a thread does after it has read one of them is known by the value alone.
+fn sourced(source: u128, value: Value) -> u128 {
+    mix(value.0).wrapping_add(source)
+}
+
+/// Is there nothing else that a read may read without anybody's noticing?
+fn has_no_other(equivalence: Equivalence, graph: &Graph, read: Node) -> bool {
     let data = graph.node(read);
     if is_forced(graph.location(data.place)) || equivalence == Equivalence::Sources {
-        return vec![data.source.0];
+        return true;
     }
     let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
     let own = key(data.source);
-    graph.writes(data.place).iter().copied().filter(|w| key(*w) == own).map(|w| w.0).collect()
+    graph.writes(data.place).iter().filter(|write| key(**write) == own).count() == 1
+}
+
+/// Adds to the list what a read may read without anybody's noticing.
+fn alike_sources(equivalence: Equivalence, graph: &Graph, read: Node, list: &mut Vec<u32>) {
+    let data = graph.node(read);
+    if is_forced(graph.location(data.place)) || equivalence == Equivalence::Sources {
+        list.push(data.source.0);
+        return;
+    }
+    let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
+    let own = key(data.source);
+    list.extend(graph.writes(data.place).iter().filter(|w| key(**w) == own).map(|w| w.0));
 }
 
 fn write_key(equivalence: Equivalence, graph: &Graph, place: Place, write: Node) -> u128 {

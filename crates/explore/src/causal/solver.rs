@@ -4,19 +4,30 @@
 //! unknown, whether the read comes before another write. Each literal stands for edges between events, and the
 //! theory's one axiom is that these, together with what is known already, have no cycle.
 
+use super::orders::Orders;
 use super::question::{Question, is_external};
 use batsat::{BasicSolver, Lit, SolverInterface, Theory, TheoryArg, lbool};
-use fencepost_memory::graph::Graph;
+use fencepost_memory::graph::{Graph, Node, Place};
 use fencepost_trace::Model;
 use rustc_hash::FxHashMap;
 
 /// Completes the orders and sources of `question`, if that is possible.
 pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> bool {
-    let mut encoding = Encoding { solver: BasicSolver::default(), order: FxHashMap::default(), edges: Vec::new() };
+    let mut encoding =
+        Encoding { graph, solver: BasicSolver::default(), order: FxHashMap::default(), edges: Vec::new() };
     let mut selected = Vec::new();
+    let mut exclusive: FxHashMap<(Place, u32), Vec<Option<Lit>>> = FxHashMap::default();
     for (i, read) in question.reads.iter().enumerate() {
-        let several = read.sources.len() > 1;
-        let literals: Vec<Option<Lit>> = read.sources.iter().map(|_| several.then(|| encoding.fresh())).collect();
+        let sources = question.sources(read);
+        let several = sources.len() > 1;
+        let now = if question.is_final(read) { Node::INIT } else { graph.node(Node(read.event as u32)).source };
+        let literal = |source: &u32| several.then(|| encoding.fresh(*source == now.0));
+        let literals: Vec<Option<Lit>> = sources.iter().map(literal).collect();
+        if read.write.is_some() {
+            for (source, literal) in sources.iter().zip(&literals) {
+                exclusive.entry((read.place, *source)).or_default().push(*literal);
+            }
+        }
         if several {
             encoding.clause(literals.iter().flatten().copied().collect());
             for (j, one) in literals.iter().flatten().enumerate() {
@@ -25,10 +36,10 @@ pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> boo
         }
         let writes = graph.writes(read.place);
         let end = read.write.unwrap_or(read.event);
-        for (source, chosen) in read.sources.iter().map(|s| *s as usize).zip(&literals) {
+        for (source, chosen) in sources.iter().map(|s| *s as usize).zip(&literals) {
             let unless: Vec<Lit> = chosen.iter().map(|lit| !*lit).collect();
             if let Some(chosen) = chosen
-                && (question.is_final(read) || model == Model::Sc || is_external(graph, read, source))
+                && (question.is_final(read) || model == Model::Sc || is_external(graph, read.event, source))
             {
                 encoding.edge(*chosen, source, read.event);
             }
@@ -44,21 +55,30 @@ pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> boo
                 let second = if read.write.is_some() {
                     encoding.before(question, end, other)
                 } else {
-                    encoding.read_before(question, read.event, other, chosen.is_none().then_some(first))
+                    let otherwise = chosen.is_none().then_some(first);
+                    encoding.read_before(question, (read.event, now), other, otherwise)
                 };
                 encoding.either(&unless, &[first, second]);
             }
         }
         selected.push((i, literals));
     }
-    let Encoding { mut solver, order, edges } = encoding;
+    // No two read-modify-writes read one write.
+    for literals in exclusive.values() {
+        for (i, one) in literals.iter().enumerate() {
+            for other in &literals[i + 1..] {
+                encoding.clause([one, other].into_iter().flatten().map(|literal| !*literal).collect());
+            }
+        }
+    }
+    let Encoding { mut solver, order, edges, .. } = encoding;
     let mut theory = Acyclic::new(question, edges);
     if solver.solve_limited_th(&mut theory, &[]) != lbool::TRUE {
         return false;
     }
     for (i, literals) in selected {
         if let Some(chosen) = literals.iter().position(|lit| lit.is_some_and(|l| solver.value_lit(l) == lbool::TRUE)) {
-            question.reads[i].sources = vec![question.reads[i].sources[chosen]];
+            question.choose(i, question.sources(&question.reads[i])[chosen]);
         }
     }
     for ((a, b), literal) in order {
@@ -79,7 +99,9 @@ enum Known {
     Open(Lit),
 }
 
-struct Encoding {
+struct Encoding<'a> {
+    /// What is tried first.
+    graph: &'a Graph,
     solver: BasicSolver,
     /// For two writes, the first of the lower number: the literal that says that it comes before the other.
     order: FxHashMap<(usize, usize), Lit>,
@@ -87,9 +109,15 @@ struct Encoding {
     edges: Vec<(Lit, usize, usize)>,
 }
 
-impl Encoding {
-    fn fresh(&mut self) -> Lit {
-        Lit::new(self.solver.new_var_default(), true)
+impl Encoding<'_> {
+    /// A new literal, and which of its values is tried first.
+    fn fresh(&mut self, first: bool) -> Lit {
+        let first = if first { lbool::TRUE } else { lbool::FALSE };
+        Lit::new(self.solver.new_var(first, true), true)
+    }
+
+    fn position(&self, write: usize) -> u32 {
+        self.graph.node(Node(write as u32)).position
     }
 
     fn clause(&mut self, mut clause: Vec<Lit>) {
@@ -125,7 +153,7 @@ impl Encoding {
         let literal = match self.order.get(&(low, high)) {
             Some(literal) => *literal,
             None => {
-                let literal = self.fresh();
+                let literal = self.fresh(self.position(low) < self.position(high));
                 self.order.insert((low, high), literal);
                 self.edge(literal, low, high);
                 self.edge(!literal, high, low);
@@ -136,7 +164,13 @@ impl Encoding {
     }
 
     /// The read comes before the write. If `otherwise` is all that could hold instead, no new literal is needed.
-    fn read_before(&mut self, question: &Question, read: usize, write: usize, otherwise: Option<Known>) -> Known {
+    fn read_before(
+        &mut self,
+        question: &Question,
+        (read, source): (usize, Node),
+        write: usize,
+        otherwise: Option<Known>,
+    ) -> Known {
         if question.orders.has(read, write) {
             return Known::Yes;
         }
@@ -145,81 +179,105 @@ impl Encoding {
         }
         let literal = match otherwise {
             Some(Known::Open(literal)) => !literal,
-            _ => self.fresh(),
+            _ => self.fresh(self.position(source.index()) < self.position(write)),
         };
         self.edge(literal, read, write);
         Known::Open(literal)
     }
 }
 
-/// No cycle among the edges of true literals and the orders that are known.
+/// No cycle among the edges of true literals and the orders that are known. What these orders refute is told at once.
 struct Acyclic<'a> {
     question: &'a Question,
-    edges: FxHashMap<Lit, Vec<(usize, usize)>>,
+    /// All edges, by literal.
+    edges: Vec<(Lit, usize, usize)>,
+    /// Where those of a literal are.
+    spans: FxHashMap<Lit, (usize, usize)>,
+    /// Those of the literals that are true.
     active: Vec<(Lit, usize, usize)>,
+    /// What follows from these.
+    orders: Orders,
     /// How many literals have been looked at.
     seen: usize,
-    levels: Vec<(usize, usize)>,
+    levels: Vec<(usize, usize, Orders)>,
+    /// Orders that are not used any more, for the memory.
+    spare: Vec<Orders>,
+    /// For a literal that was told: the edge of its opposite that was refuted, and by how many active ones.
+    told: FxHashMap<Lit, (usize, usize)>,
+    explanation: Vec<Lit>,
 }
 
 impl<'a> Acyclic<'a> {
-    fn new(question: &'a Question, edges: Vec<(Lit, usize, usize)>) -> Acyclic<'a> {
-        let mut table: FxHashMap<Lit, Vec<(usize, usize)>> = FxHashMap::default();
-        edges.into_iter().for_each(|(literal, a, b)| table.entry(literal).or_default().push((a, b)));
-        debug_assert!(question.events() > 0);
-        Acyclic { question, edges: table, active: Vec::new(), seen: 0, levels: Vec::new() }
+    fn new(question: &'a Question, mut edges: Vec<(Lit, usize, usize)>) -> Acyclic<'a> {
+        edges.sort_unstable();
+        let mut spans = FxHashMap::default();
+        for (i, (literal, _, _)) in edges.iter().enumerate() {
+            spans.entry(*literal).or_insert((i, i)).1 = i + 1;
+        }
+        let mut orders = Orders::default();
+        orders.copy_from(&question.orders);
+        let (active, levels, spare, told, explanation) = Default::default();
+        Acyclic { question, edges, spans, active, orders, seen: 0, levels, spare, told, explanation }
     }
 
     fn check(&mut self, acts: &mut TheoryArg<'_>) {
         while self.seen < acts.model().len() {
             let literal = acts.model()[self.seen];
             self.seen += 1;
-            for (a, b) in self.edges.get(&literal).cloned().unwrap_or_default() {
-                self.active.push((literal, a, b));
-                if let Some(cycle) = self.cycle(a, b) {
-                    let lemma: Vec<Lit> = cycle.into_iter().map(|lit| !lit).collect();
+            let (first, last) = self.spans.get(&literal).copied().unwrap_or_default();
+            for i in first..last {
+                let (_, a, b) = self.edges[i];
+                if self.orders.add(a, b).is_none() {
+                    self.explain(b, a, self.active.len());
+                    self.explanation.push(literal);
+                    self.explanation.sort_unstable();
+                    self.explanation.dedup();
+                    let lemma: Vec<Lit> = self.explanation.iter().map(|literal| !*literal).collect();
                     acts.raise_conflict(&lemma, false);
+                    return;
+                }
+                self.active.push((literal, a, b));
+            }
+        }
+        for (i, (literal, a, b)) in self.edges.iter().enumerate() {
+            if self.orders.has(*b, *a) && acts.value(literal.var()) == lbool::UNDEF {
+                self.told.insert(!*literal, (i, self.active.len()));
+                if !acts.propagate(!*literal) {
                     return;
                 }
             }
         }
     }
 
-    /// The literals of a cycle through the edge added last, from `a` to `b`.
-    fn cycle(&self, a: usize, b: usize) -> Option<Vec<Lit>> {
-        let orders = &self.question.orders;
-        let leads = |from: usize, to: usize| from == to || orders.has(from, to);
-        // Breadth first over edges; each remembers the one before it.
-        let last = self.active.len() - 1;
-        let mut before: Vec<Option<usize>> = vec![None; self.active.len()];
-        let mut queue = vec![last];
-        let mut next = 0;
-        let mut known = vec![false; self.active.len()];
-        known[last] = true;
-        debug_assert_eq!((self.active[last].1, self.active[last].2), (a, b));
-        while next < queue.len() {
-            let at = queue[next];
-            next += 1;
-            if leads(self.active[at].2, a) {
-                let mut literals = vec![self.active[at].0];
-                let mut step = at;
-                while let Some(previous) = before[step] {
-                    literals.push(self.active[previous].0);
-                    step = previous;
-                }
-                literals.sort_unstable();
-                literals.dedup();
-                return Some(literals);
-            }
-            for (i, edge) in self.active.iter().enumerate() {
-                if !known[i] && leads(self.active[at].2, edge.1) {
-                    known[i] = true;
-                    before[i] = Some(at);
-                    queue.push(i);
+    /// The literals by which `from` comes before `to`, among the first so many edges.
+    fn explain(&mut self, from: usize, to: usize, edges: usize) {
+        let known = &self.question.orders;
+        let active = &self.active[..edges];
+        // By event: was it reached, and by which edge?
+        const BEGIN: u32 = u32::MAX;
+        let mut by: Vec<Option<u32>> = vec![None; known.events()];
+        by[from] = Some(BEGIN);
+        known.each_after(from, |event| by[event] = Some(BEGIN));
+        while by[to].is_none() {
+            let mut more = false;
+            for (i, (_, a, b)) in active.iter().enumerate() {
+                if by[*a].is_some() && by[*b].is_none() {
+                    more = true;
+                    by[*b] = Some(i as u32);
+                    known.each_after(*b, |event| _ = by[event].get_or_insert(i as u32));
                 }
             }
+            assert!(more, "internal error: an order without a reason");
         }
-        None
+        self.explanation.clear();
+        let mut at = by[to].expect("it was reached");
+        while at != BEGIN {
+            let (literal, a, _) = active[at as usize];
+            self.explanation.push(literal);
+            at = by[a].expect("it was reached before");
+        }
+        self.explanation.sort_unstable();
+        self.explanation.dedup();
     }
 }
 
@@ -233,23 +291,33 @@ impl Theory for Acyclic<'_> {
     }
 
     fn create_level(&mut self) {
-        self.levels.push((self.active.len(), self.seen));
+        let mut orders = self.spare.pop().unwrap_or_default();
+        orders.copy_from(&self.orders);
+        self.levels.push((self.active.len(), self.seen, orders));
     }
 
     fn pop_levels(&mut self, n: usize) {
         let kept = self.levels.len() - n;
-        if let Some((active, seen)) = self.levels.get(kept).copied() {
-            self.active.truncate(active);
-            self.seen = seen;
+        for (i, (active, seen, orders)) in self.levels.drain(kept..).enumerate() {
+            let unused = if i == 0 {
+                self.active.truncate(active);
+                self.seen = seen;
+                std::mem::replace(&mut self.orders, orders)
+            } else {
+                orders
+            };
+            self.spare.push(unused);
         }
-        self.levels.truncate(kept);
     }
 
     fn n_levels(&self) -> usize {
         self.levels.len()
     }
 
-    fn explain_propagation(&mut self, _: Lit) -> &[Lit] {
-        &[]
+    fn explain_propagation(&mut self, literal: Lit) -> &[Lit] {
+        let (edge, active) = self.told[&literal];
+        let (_, a, b) = self.edges[edge];
+        self.explain(b, a, active);
+        &self.explanation
     }
 }

@@ -3,11 +3,12 @@
 //! They share the registers of states, and hand each other open tasks as the workers of [`graph`](crate::graph) do.
 //! What one learns of the program the others learn at the end of a phase: see `part`.
 
-use super::explorer::{Effort, Equivalence, Explorer};
+use super::explorer::{Equivalence, Explorer};
 use super::part::Saved;
 use super::task::Task;
 use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Visitor};
 use fencepost_engine::{Threads, WaitSets};
+use fencepost_trace::Answers;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -92,9 +93,19 @@ impl<T: Threads + Clone + Send> Team<T> {
         Ok(Team { workers })
     }
 
+    /// Remembers no more than so many states: see [`Explorer::remembering`].
+    pub fn remembering(self, bound: Option<u64>) -> Self {
+        Team { workers: self.workers.into_iter().map(|worker| worker.remembering(bound)).collect() }
+    }
+
     /// What the exploration has cost so far, between two phases.
-    pub fn effort(&self) -> Effort {
+    pub fn effort(&self) -> Answers {
         self.workers[0].effort()
+    }
+
+    /// How many tasks are open, between two phases.
+    pub fn alternatives(&self) -> usize {
+        self.workers[0].alternatives()
     }
 
     /// All that it takes to go on later, between two phases.
@@ -108,16 +119,16 @@ impl<T: Threads + Clone + Send> Team<T> {
     }
 
     /// Explores until nothing is left, a visitor breaks off, or `pause` says so, which is asked after every run of the
-    /// program. Each worker has a visitor of its own, made by `begin`; none is returned if all begins anew.
+    /// program and told how many tasks the worker has left. Each worker has a visitor of its own, made by `begin`; none is returned if all begins anew.
     pub fn explore_phase<V: Visitor<T> + Send>(
         &mut self,
         begin: impl Fn() -> V + Sync,
-        pause: impl Fn() -> bool + Sync,
+        pause: impl Fn(usize) -> bool + Sync,
     ) -> Result<(Vec<V>, Halt), ExploreError> {
         if let [alone] = &mut self.workers[..] {
             let mut visitor = begin();
             let flow = |stop: bool| if stop { Flow::Break(()) } else { Flow::Continue(()) };
-            let halt = alone.explore_on(&mut visitor, |_| flow(pause()))?;
+            let halt = alone.explore_on(&mut visitor, |explorer| flow(pause(explorer.alternatives())))?;
             return Ok((if halt == Halt::Anew { Vec::new() } else { vec![visitor] }, halt));
         }
         let mut visitors: Vec<V> = Vec::new();
@@ -145,7 +156,7 @@ impl<T: Threads + Clone + Send> Team<T> {
     fn work<V: Visitor<T> + Send>(
         &mut self,
         begin: &(impl Fn() -> V + Sync),
-        pause: &(impl Fn() -> bool + Sync),
+        pause: &(impl Fn(usize) -> bool + Sync),
     ) -> (Vec<V>, Option<Restart>, bool) {
         let [first, others @ ..] = &mut self.workers[..] else { unreachable!("there is a worker") };
         others.iter_mut().for_each(|other| other.learn_from(first));
@@ -178,11 +189,11 @@ fn work<T: Threads, V: Visitor<T>>(
     explorer: &mut Explorer<T>,
     pool: &Pool,
     mut visitor: V,
-    pause: &impl Fn() -> bool,
+    pause: &impl Fn(usize) -> bool,
 ) -> V {
     loop {
         let explored = explorer.explore_open(&mut visitor, |explorer| {
-            if pool.stop.load(Ordering::Relaxed) || pause() {
+            if pool.stop.load(Ordering::Relaxed) || pause(explorer.alternatives()) {
                 return Flow::Break(());
             }
             if pool.idle.load(Ordering::Relaxed) > 0 && explorer.tasks.len() > 1 {

@@ -87,7 +87,7 @@ where
 {
     let mut tasks = vec![Task::root()];
     loop {
-        let phase = explore_phase(program, options, jobs, tasks, &begin, || false)?;
+        let phase = explore_phase(program, options, jobs, tasks, &begin, |_| false)?;
         match phase.halt {
             Halt::Anew => tasks = phase.left,
             Halt::Done | Halt::Stopped => return Ok(phase.visitors),
@@ -106,7 +106,7 @@ pub struct Phase<V> {
 }
 
 /// Explores these tasks on `jobs` workers until nothing is left, a visitor breaks off, or `pause` says so, which is
-/// asked after every run of the program. With one worker, phases meet executions in the order in which one alone
+/// asked after every run of the program, and told how many alternatives the worker has left. With one worker, phases meet executions in the order in which one alone
 /// would.
 pub fn explore_phase<T, V>(
     program: &T,
@@ -114,7 +114,7 @@ pub fn explore_phase<T, V>(
     jobs: usize,
     tasks: Vec<Task>,
     begin: impl Fn() -> V + Sync,
-    pause: impl Fn() -> bool + Sync,
+    pause: impl Fn(usize) -> bool + Sync,
 ) -> Result<Phase<V>, ExploreError>
 where
     T: Threads + Clone + Send,
@@ -155,11 +155,11 @@ fn work<T: Threads, V: Visitor<T>>(
     explorer: &mut Explorer<T>,
     pool: &Pool,
     mut visitor: V,
-    pause: &impl Fn() -> bool,
+    pause: &impl Fn(usize) -> bool,
 ) -> V {
     while let Some(task) = pool.take() {
         let result = explorer.explore_task(task, &mut visitor, |explorer| {
-            if pool.stop.load(Ordering::Relaxed) || pause() {
+            if pool.stop.load(Ordering::Relaxed) || pause(explorer.alternatives()) {
                 return Flow::Break(());
             }
             if pool.idle.load(Ordering::Relaxed) > 0

@@ -4,9 +4,9 @@
 use crate::common::script::{APART, Recipe, Script, random_script};
 use crate::common::{corpus, report};
 use fencepost_engine::{Random, Threads};
-use fencepost_explore::causal::{Equivalence, Explorer};
+use fencepost_explore::causal::{Equivalence, Explorer, Team};
 use fencepost_explore::enumerate::enumerate;
-use fencepost_explore::graph::{self, Flow, Options, Stuck, Visitor, trace_of};
+use fencepost_explore::graph::{self, Flow, Halt, Options, Stuck, Visitor, trace_of};
 use fencepost_litmus::LitmusTest;
 use fencepost_memory::axioms;
 use fencepost_memory::graph::{Graph, Node};
@@ -145,6 +145,39 @@ fn generated() {
     check_family("generated", 10);
 }
 
+/// Two workers tell of the same executions as one, whatever each of them learns when.
+fn check_two_workers(family: &str, step: usize) {
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for case in corpus(family).into_iter().filter(|c| c.litmus.memory_operations() <= 10).step_by(step) {
+        for model in MODELS {
+            checked += 1;
+            let program = case.litmus.program();
+            let alone = explored(&program, model, Equivalence::Values);
+            let mut team = Team::new(&program, Options::new(model), Equivalence::Values, 2).expect("a hardware model");
+            let (seen, halt) = team.explore_phase(|| Seen::new(model), |_| false).expect("nothing wide overlaps");
+            let count: u64 = seen.iter().map(|seen| seen.executions + seen.stuck).sum();
+            let vectors: BTreeSet<Vector> = seen.into_iter().flat_map(|seen| seen.vectors).collect();
+            if halt != Halt::Done || count != alone.executions + alone.stuck || vectors != alone.vectors {
+                wrong.push(format!("{} {model}: {count} executions", case.litmus.name()));
+            }
+        }
+    }
+    assert!(checked > 30, "the corpus is there");
+    report(checked, &wrong);
+}
+
+#[test]
+fn two_workers() {
+    check_two_workers("classic", 3);
+    check_two_workers("hw", 9);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn two_workers_on_every_test() {
+    ["classic", "hw", "generated"].into_iter().for_each(|family| check_two_workers(family, 1));
+}
+
 fn location(i: u64) -> Location {
     Location::new(0x100 + 0x10 * i, Size::B4)
 }
@@ -190,7 +223,7 @@ fn whatever_is_remembered_nothing_is_told_twice() {
         for model in MODELS {
             let all = explored(&script, model, Equivalence::Values);
             let explorer = Explorer::new(script.clone(), Options::new(model), Equivalence::Values);
-            let mut explorer = explorer.expect("a hardware model").remembering(3);
+            let mut explorer = explorer.expect("a hardware model").remembering(Some(3));
             let few = explorer.explore(|| Seen::new(model)).expect("nothing wide overlaps");
             assert_eq!((few.executions, few.stuck), (all.executions, all.stuck), "program {i} {model}");
             assert_eq!(few.vectors, all.vectors, "program {i} {model}");
@@ -296,6 +329,24 @@ fn random_programs() {
     report(programs, &wrong);
 }
 
+/// As many more as take minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn a_thousand_random_programs() {
+    let mut random = Random::new(23);
+    let mut wrong = Vec::new();
+    for i in 0..1_000 {
+        let recipe = Recipe { threads: 2 + i % 2, operations: 3 + i % 2, locations: APART, plain: false };
+        let script = random_script(&mut random, recipe);
+        for model in MODELS {
+            if let Some(difference) = compare(&script, model) {
+                wrong.push(format!("program {i} {model}: {difference}\n{:?}", script.threads));
+            }
+        }
+    }
+    report(1_000, &wrong);
+}
+
 /// Two threads that take two locks in different orders: the deadlock is found, and so are all other outcomes.
 #[test]
 fn locks() {
@@ -328,4 +379,23 @@ fn coarser_methods_have_fewer_executions() {
         }
     }
     assert!(checked > 30, "the corpus is there");
+}
+
+/// Five threads come to a barrier of two: who is left waits forever, whoever that is. With the same reads some
+/// executions go on and others do not.
+#[test]
+fn who_is_left_at_a_barrier() {
+    let wait = Op::Sync(Sync::BarrierWait { barrier: 64, parties: 2 });
+    for threads in [3, 4] {
+        for model in MODELS {
+            let script = Script::new((0..threads).map(|t| vec![wait; if t == 0 { 2 } else { 1 }]).collect());
+            assert_eq!(compare(&script, model), None, "{threads} {model}");
+            let mut explorer = graph::Explorer::new(script.clone(), Options::new(model)).expect("a hardware model");
+            let graphs = explorer.explore(|| Seen::new(model)).expect("nothing overlaps");
+            for equivalence in [Equivalence::Values, Equivalence::Sources] {
+                let seen = explored(&script, model, equivalence);
+                assert_eq!(seen.vectors, graphs.vectors, "{threads} {model} {equivalence:?}");
+            }
+        }
+    }
 }

@@ -94,7 +94,7 @@ fn explored<T: Threads + Clone + Send>(program: &T, model: Model, by: By, jobs: 
     let mut saved: Option<String> = None;
     loop {
         let runs = AtomicU32::new(0);
-        let pause = || runs.fetch_add(1, Ordering::Relaxed) + 1 >= piece;
+        let pause = |_| runs.fetch_add(1, Ordering::Relaxed) + 1 >= piece;
         let begin = || Collect { model, by, met: Met::new() };
         let (visitors, halt) = match by {
             By::Graphs => {

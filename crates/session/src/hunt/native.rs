@@ -228,8 +228,14 @@ impl<'a> NativeSubject<'a> {
         let left = campaign.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = self.options.timeout.as_nanos().try_into().unwrap_or(u64::MAX);
         let deadline = left.map(host::monotonic_after);
-        campaign.request.campaign =
-            CampaignSpec::Explore { jobs: 1, deadline, timeout, findings: u64::MAX, method: Method::Graph };
+        campaign.request.campaign = CampaignSpec::Explore {
+            jobs: 1,
+            deadline,
+            timeout,
+            findings: u64::MAX,
+            method: Method::Graph,
+            remember: None,
+        };
         campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
         campaign.request.max_steps = EXPLORED_EVENTS;
         campaign.request.restart = Restart::InPlace;

@@ -50,7 +50,7 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
 /// Every execution.
 pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let CheckRequest { campaign: request, method, resume } = asked;
+    let CheckRequest { campaign: request, method, remember, resume } = asked;
     refuse(request)?;
     let (budget, test, jobs) = (Budget::new(request.work.executions, request.work.time), &**case, request.work.jobs);
     let open = method.is_none() && is_open(request.model, request.work.executions);
@@ -70,7 +70,7 @@ pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> 
         match method {
             None if open => trial(test, watch, &pace, paused),
             None | Some(Method::Graph) => explore_on(test, watch, Way::Axioms, &pace, paused),
-            Some(method) => by_method(test, watch, *method, &pace, paused),
+            Some(method) => by_method(test, watch, (*method, *remember), &pace, paused),
         }
     })?;
     saving.and_then(Saving::problem).into_iter().for_each(|problem| log.warning(problem));

@@ -15,6 +15,7 @@ use super::tally::Tally;
 use crate::check::{TRIAL, reason};
 use crate::limits::{Budget, LITMUS_LIMITS};
 use crate::saving::Saving;
+use fencepost_explore::Outlook;
 use fencepost_explore::causal::{self, Equivalence, Team};
 use fencepost_explore::enumerate::enumerate;
 use fencepost_explore::graph::{
@@ -25,6 +26,7 @@ use fencepost_mailbox::Status;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{Failure, FindingKind, Limits, Method, ThreadId};
 use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -182,13 +184,14 @@ pub struct Pace<'a> {
     /// How many executions were counted, and how often somebody asked.
     pub count: AtomicU64,
     asked: AtomicU64,
+    outlook: Mutex<Outlook>,
 }
 
 impl<'a> Pace<'a> {
     pub fn new(budget: Budget, saving: Option<&'a Saving>, jobs: usize) -> Pace<'a> {
         // Which executions a limit on their number cuts off is only certain if one worker explores.
         let jobs = if budget.executions() == u64::MAX { jobs } else { 1 };
-        Pace { budget, saving, jobs, count: AtomicU64::new(0), asked: AtomicU64::new(0) }
+        Pace { budget, saving, jobs, count: AtomicU64::new(0), asked: AtomicU64::new(0), outlook: Mutex::default() }
     }
 
     /// How many workers explore after so many executions, and after how many they are others.
@@ -196,6 +199,18 @@ impl<'a> Pace<'a> {
         match self.budget.executions() {
             u64::MAX if self.jobs > 1 && done < SHORT_LOOK => (1, SHORT_LOOK),
             most => (self.jobs, most),
+        }
+    }
+
+    /// A worker has so many tasks left after a run. What is ahead is told if it is the only one: what several have is
+    /// no stack.
+    fn note(&self, workers: usize, open: usize, watch: Watch<'_>) {
+        if workers == 1
+            && self.asked.load(Ordering::Relaxed).is_multiple_of(4)
+            && let Ok(mut outlook) = self.outlook.lock()
+        {
+            outlook.note(open, self.count.load(Ordering::Relaxed));
+            watch.progress.ahead(&outlook);
         }
     }
 
@@ -284,7 +299,10 @@ fn graphs(
         }
         pace.count.store(done, Ordering::Relaxed);
         let begin = || Collector::phase(case, watch, done, &pace.count);
-        let pause = || pace.is_over(most.min(enough));
+        let pause = |open| {
+            pace.note(workers, open, watch);
+            pace.is_over(most.min(enough))
+        };
         let phase = explore_phase(&program, options(watch), workers, left, begin, pause)?;
         left = phase.left;
         if phase.halt == Halt::Anew {
@@ -314,12 +332,13 @@ fn is_more(case: &LitmusCase, watch: Watch<'_>, left: Vec<Task>) -> Result<bool,
 pub fn by_method(
     case: &LitmusCase,
     watch: Watch<'_>,
-    method: Method,
+    (method, remember): (Method, Option<u64>),
     pace: &Pace<'_>,
     paused: Option<Paused>,
 ) -> Result<Tally, ExploreError> {
     let equivalence = if method == Method::Rf { Equivalence::Sources } else { Equivalence::Values };
-    let team = |jobs| Team::new(&case.test.program(), options(watch), equivalence, jobs);
+    let program = case.test.program();
+    let team = |jobs| Ok(Team::new(&program, options(watch), equivalence, jobs)?.remembering(remember));
     let mut working = team(1)?;
     let (mut tally, mut shared) = (Tally { method, ..Tally::default() }, false);
     let mut is_over = false;
@@ -337,7 +356,7 @@ pub fn by_method(
         let (workers, most) = pace.workers(done);
         if done >= pace.budget.executions() {
             let none = Budget::new(Some(0), None);
-            let (met, _) = working.explore_phase(|| Collector::new(case, watch, none), || false)?;
+            let (met, _) = working.explore_phase(|| Collector::new(case, watch, none), |_| false)?;
             tally.limit(met.iter().any(|met| met.tally.limited));
             break;
         }
@@ -352,14 +371,18 @@ pub fn by_method(
         }
         pace.count.store(done, Ordering::Relaxed);
         let begin = || Collector::phase(case, watch, done, &pace.count);
-        let (met, halt) = working.explore_phase(begin, || pace.is_over(most))?;
+        let pause = |open| {
+            pace.note(workers, open, watch);
+            pace.is_over(most)
+        };
+        let (met, halt) = working.explore_phase(begin, pause)?;
         if halt == Halt::Anew {
             (tally, shared) = (Tally { method, ..Tally::default() }, false);
             continue;
         }
         shared |= workers > 1;
         met.into_iter().for_each(|part| tally.absorb(part.tally));
-        tally.answers = Some(working.effort().answers);
+        tally.answers = Some(working.effort());
         is_over = halt == Halt::Done;
         if pace.saving.is_some() && !is_over {
             let left = Left::Reads(Box::new(working.save()));
@@ -373,7 +396,7 @@ pub fn by_method(
         let mut alone = causal::Explorer::new(case.test.program(), options(watch), equivalence)?;
         let again = alone.explore(|| UntilKnown { collector: Collector::new(case, watch, pace.budget), known })?;
         if watch.stop != Stop::Never && !again.collector.tally.findings.is_empty() {
-            let answers = Some(alone.effort().answers);
+            let answers = Some(alone.effort());
             tally = Tally { method, answers, ..again.collector.tally };
         } else {
             for found in again.collector.tally.findings {
@@ -414,7 +437,7 @@ pub fn trial(
     }
     if let Some(patience) = paused.trial.take() {
         let budget = pace.budget.no_longer_than(Duration::from_millis(patience));
-        let values = by_method(case, watch, Method::Causal, &Pace::new(budget, None, 1), None);
+        let values = by_method(case, watch, (Method::Causal, None), &Pace::new(budget, None, 1), None);
         if let Ok(values) = values
             && (!values.limited || is_enough(watch, &values))
         {

@@ -286,7 +286,7 @@ fn ride_on(
             // Is there one more?
             let left = paused.left.clone();
             let one = |_: &Met| Ride::new(task, pace, 0, &Met::default());
-            let more = explore_phase(program, options(task), 1, left, || one(&paused.met), || false)?;
+            let more = explore_phase(program, options(task), 1, left, || one(&paused.met), |_| false)?;
             paused.met.limited |= more.visitors.iter().any(|ride| ride.met.executions + ride.met.blocked > 0);
             break;
         }
@@ -297,7 +297,7 @@ fn ride_on(
         pace.count.store(done, Ordering::Relaxed);
         let left = std::mem::take(&mut paused.left);
         let before = &paused.met;
-        let phase = explore_phase(program, options(task), workers, left, || begin(before), || pace.is_over(most))?;
+        let phase = explore_phase(program, options(task), workers, left, || begin(before), |_| pace.is_over(most))?;
         paused.left = phase.left;
         if phase.halt == Halt::Anew {
             (paused.met, paused.shared) = (Met::default(), false);

@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::keeper::Keeper;
-use crate::event::{Event, Log};
+use crate::event::{Event, Log, Standing};
 use crate::limits::Budget;
 use crate::request::CampaignRequest;
 use fencepost_mailbox::{End, Restart};
@@ -46,7 +46,12 @@ pub fn watched<T: Send>(
     let progress = campaign.progress.clone();
     let done = || {
         progress.take_reports().into_iter().for_each(|report| keeper.keep(campaign, report));
-        (progress.executions.load(Ordering::Relaxed), keeper.count())
+        Standing {
+            executions: progress.executions.load(Ordering::Relaxed),
+            findings: keeper.count(),
+            open: progress.open.load(Ordering::Relaxed),
+            left: progress.left.load(Ordering::Relaxed),
+        }
     };
     log.watch(done, work)
 }

@@ -53,7 +53,7 @@ pub fn safe(
     let searched = examiner.search(&mut campaign, true, log, |campaign, log| {
         let mut under_sc = under_sc(campaign, request.model);
         under_sc.request.save = save.clone();
-        watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, Method::Graph))
+        watched(campaign, &mut keeper, log, || explore(&mut under_sc, request, (Method::Graph, None)))
     })?;
     let explored =
         searched.results.explored.unwrap_or(Explored { complete: false, executions: 0, blocked: 0, answers: None });
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
         if Instant::now() >= self.deadline {
             return None;
         }
-        explore(&mut campaign, self.request, Method::Graph).ok()
+        explore(&mut campaign, self.request, (Method::Graph, None)).ok()
     }
 }
 
@@ -381,13 +381,14 @@ mod tests {
                     let mut campaign = campaign.clone();
                     campaign.request.model = model;
                     campaign.request.fences = fences.to_vec();
-                    let results = explore(&mut campaign, &request, Method::Graph).expect("it runs");
+                    let results = explore(&mut campaign, &request, (Method::Graph, None)).expect("it runs");
                     let explored = results.explored.expect("it says how many");
                     assert!(explored.complete, "{file} {defines} {model}: {:?}", results.notes);
                     explored.executions + explored.blocked
                 };
                 let is_safe = |fences: &[Fence]| graphs(Model::Sc, fences) == graphs(*model, fences);
-                let results = explore(&mut under_sc(&campaign, *model), &request, Method::Graph).expect("it runs");
+                let results =
+                    explore(&mut under_sc(&campaign, *model), &request, (Method::Graph, None)).expect("it runs");
                 if ways_out(&results).is_empty() {
                     assert!(is_safe(&[]), "{file} {defines} {model}");
                     continue;

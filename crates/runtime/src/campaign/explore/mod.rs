@@ -39,6 +39,7 @@ use crate::drive::ending::Verdict;
 use crate::drive::explored::{shared, unseen};
 use crate::platform::global::{Entered, Global};
 use crate::results::unsupported;
+use fencepost_explore::Outlook;
 use fencepost_mailbox::{Request, Rhythm};
 use fencepost_trace::ThreadId;
 pub use passes::run;
@@ -60,6 +61,9 @@ struct State {
     is_child: bool,
     /// At how many runs the process forks at the earliest.
     next_fork: u64,
+    /// How much is left, and what was said of it.
+    outlook: Outlook,
+    told: (u64, u64),
     /// When to save, and how long the log was when that was done.
     rhythm: Rhythm,
     saved_log: u64,

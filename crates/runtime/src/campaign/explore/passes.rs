@@ -13,6 +13,7 @@ use crate::drive::{debugger, explored, restart};
 use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
+use fencepost_explore::Outlook;
 use fencepost_explore::causal::{self, Equivalence};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Halt, Options, Races, Task, replay_steps};
 use fencepost_mailbox::{Record, Request, Rhythm, limit};
@@ -44,6 +45,8 @@ pub fn run(request: &'static Request) {
         children: Vec::new(),
         is_child: false,
         next_fork: RUNS_ALONE,
+        outlook: Outlook::default(),
+        told: (0, 0),
         rhythm: Rhythm::new(sys::monotonic()),
         saved_log: 0,
     });
@@ -94,9 +97,9 @@ fn explore(
 ) -> Result<(Left, Option<Answers>), ExploreError> {
     let program = Program { abandoned: false };
     let is_resumed = left.is_some();
-    let equivalence = match request.campaign {
-        CampaignSpec::Explore { method: Method::Rf, .. } => Equivalence::Sources,
-        CampaignSpec::Explore { method: Method::Causal, .. } => Equivalence::Values,
+    let (equivalence, remember) = match request.campaign {
+        CampaignSpec::Explore { method: Method::Rf, remember, .. } => (Equivalence::Sources, remember),
+        CampaignSpec::Explore { method: Method::Causal, remember, .. } => (Equivalence::Values, remember),
         _ => {
             let tasks = match left {
                 Some(Left::Graphs(tasks)) => tasks,
@@ -106,7 +109,7 @@ fn explore(
             return graphs(Explorer::new(program, options)?, tasks, jobs, is_resumed).map(|tasks| (tasks, None));
         }
     };
-    let mut explorer = causal::Explorer::new(program, options, equivalence)?;
+    let mut explorer = causal::Explorer::new(program, options, equivalence)?.remembering(remember);
     let fit = |left: &Option<Left>| !matches!(left, Some(Left::Reads(saved)) if !common::fit(saved.states()));
     let jobs = if jobs > 1 && fit(&left) && common::is_there() { jobs } else { 1 };
     if jobs > 1 {
@@ -198,7 +201,7 @@ fn reads(
         }
         exploring().saving.store(0, Relaxed);
     }
-    let answers = Some(explorer.effort().answers);
+    let answers = Some(explorer.effort());
     let is_over = explorer.alternatives() == 0 || request().save.is_none() || state().is_child;
     Ok((if is_over { Left::Nothing(answers) } else { Left::Reads(Box::new(explorer.save())) }, answers))
 }
@@ -310,6 +313,7 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
     if exploring.pause.load(Relaxed) != 0 {
         return Flow::Break(());
     }
+    tell_outlook(explorer.open(), exploring.executions.load(Relaxed) + exploring.blocked.load(Relaxed));
     if RUNS.load(Relaxed).is_multiple_of(8) && saved::is_due() {
         if !state().children.is_empty() {
             exploring.pause.store(1, Relaxed);
@@ -329,6 +333,17 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
         fork(explorer, jobs);
     }
     Flow::Continue(())
+}
+
+/// Says how much is left, for the host: each process adds its part.
+pub(super) fn tell_outlook(open: usize, done: u64) {
+    let mut state = state();
+    state.outlook.note(open, done);
+    let now = (state.outlook.open(), state.outlook.left());
+    let before = std::mem::replace(&mut state.told, now);
+    drop(state);
+    exploring().open.fetch_add(now.0.wrapping_sub(before.0), Relaxed);
+    exploring().left.fetch_add(now.1.wrapping_sub(before.1), Relaxed);
 }
 
 /// After every run: is it time to stop?

@@ -1,7 +1,7 @@
 //! Several processes share the work: each forks, and keeps half of the alternatives that are left. One that leaves
 //! hands over what it has left, and what it has learnt, to the first.
 
-use super::passes::reach;
+use super::passes::{reach, tell_outlook};
 use super::program::Program;
 use super::saved::{self, Left};
 use super::{common, request, state, unsupported};
@@ -114,6 +114,7 @@ pub(super) fn fork(explorer: &mut impl Shares, jobs: u32) {
             let mut state = state();
             state.children.clear();
             state.is_child = true;
+            (state.outlook, state.told) = Default::default();
             drop(state);
             SHARES.store(true, Relaxed);
             explorer.become_copy();
@@ -183,6 +184,7 @@ pub(super) fn join_children() {
 /// A process that shares the work has done its part.
 pub(super) fn leave() -> ! {
     join_children();
+    tell_outlook(0, 0);
     exploring().workers.fetch_sub(1, Relaxed);
     if let Some(why) = results::take_incomplete() {
         exploring().cut.store(1, Relaxed);
