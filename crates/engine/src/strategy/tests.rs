@@ -138,7 +138,7 @@ fn relaxer_holds_the_stores_of_the_cycle_back_by_chance() {
 
 #[test]
 fn orion_brings_the_cycle_about_in_its_order() {
-    let stop = |label: u32, passable: bool| Stop { labels: vec![label], passable, last: !passable };
+    let stop = |label: u32, passable: bool| Stop { labels: vec![label], passable, last: !passable, threads: Vec::new() };
     let stops = vec![stop(10, true), stop(11, false), stop(20, true), stop(21, false)];
     let options = OrionOptions::default();
     assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options }), 100);

@@ -8,7 +8,7 @@
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
-use super::search::{Search, search_alone};
+use super::search::{Search, fails_at_random, search_alone};
 use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
@@ -101,7 +101,11 @@ fn holds(
         return Ok(None);
     }
     if explored.complete {
-        return Ok(Some(VerifiedBy::Explored));
+        if !fails_at_random(subject, fences, found)? {
+            return Ok(Some(VerifiedBy::Explored));
+        }
+        subject.distrust();
+        return Ok(None);
     }
     let mut done = 0;
     for portion in PORTIONS {
@@ -172,7 +176,7 @@ fn choose(
             name(FencePosition { point: *first, before: false }),
         ];
         between.extend(
-            almethods_between(model, (*first, *second), profiles)
+            always_between(model, (*first, *second), profiles)
                 .into_iter()
                 .map(|point| name(FencePosition { point, before: false })),
         );
@@ -206,7 +210,7 @@ fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {
 }
 
 /// The program points that lie between the two wherever the second was seen to be able to pass the first.
-fn almethods_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
+fn always_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
     let mut common: Option<BTreeSet<u32>> = None;
     let mut kept = Vec::new();
     for thread in profiles.iter().flat_map(|profile| &profile.threads) {
