@@ -436,8 +436,7 @@ fn orion_probabilities(programs: &[Program], waits: &[Vec<Vec<Json>>], ours: &[V
             );
         }
     }
-    let all =
-        |hunts: &[Vec<Json>]| average(hunts.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)), |p| p);
+    let all = |hunts: &[Vec<Json>]| average(hunts.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)), |p| p);
     let each: Vec<String> = waits.iter().map(|hunts| all(hunts)).collect();
     println!(
         "| average | | | {} | | {} | | 0.59 | 0.58 | 0.65 | 0.47 |\n",

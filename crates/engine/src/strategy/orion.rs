@@ -173,8 +173,8 @@ impl Orion {
         if Orion::is_for(stop(attempt.turn), thread, pending.label) {
             // In conflict with what came before, and in the end with the store that is held.
             // Of an exchange of two words only one is known here.
-            let fits = is_rmw(&access)
-                || overlaps(attempt.address) && (attempt.turn + 1 < n || overlaps(attempt.place));
+            let fits =
+                is_rmw(&access) || overlaps(attempt.address) && (attempt.turn + 1 < n || overlaps(attempt.place));
             match attempt.next {
                 Some(next) if next != thread => return Part::Wait,
                 _ if !fits => return Part::Free,
@@ -217,13 +217,16 @@ impl Orion {
         }
         let n = self.stops.len();
         let (mut turn, mut wanted, mut free): (Vec<usize>, Vec<usize>, Vec<usize>) = Default::default();
+        // In the middle of a step of several accesses nobody else can go on.
+        let alone = actors.iter().filter(|actor| matches!(actor, Actor::Thread(_))).count() == 1;
         for (i, actor) in actors.iter().enumerate() {
             let Actor::Thread(thread) = actor else { continue };
-            if attempt.stalled.contains(thread) {
+            if attempt.stalled.contains(thread) && !alone {
                 continue;
             }
             match self.part(attempt, *thread, &pending(actor)) {
                 Part::Turn => turn.push(i),
+                Part::Wait if alone => free.push(i),
                 Part::Wait => {}
                 Part::Broken => return None,
                 Part::Free => {
@@ -273,7 +276,9 @@ impl Orion {
                     let held = &mut attempt.held[k];
                     held.2 = held.2.max(Some(commit.store));
                 }
-                attempt.held.iter().zip(&mut lost).filter(|(h, _)| h.2 == Some(commit.store)).for_each(|(_, l)| *l = false);
+                for (held, lost) in attempt.held.iter().zip(&mut lost) {
+                    *lost &= held.2 != Some(commit.store);
+                }
             }
         }
         // Lines 51 and 65: a fence, or a buffer that was full.

@@ -12,7 +12,7 @@ use super::search::{Search, fails_at_random, search_alone};
 use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
-use fencepost_predict::{Profile, cover, kept_behind};
+use fencepost_predict::{Behind, Item, Profile, cover, passing};
 use fencepost_report::{FenceAdvice, FenceKind, VerifiedBy};
 use fencepost_trace::{FenceOrder, Model};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,9 @@ type Pair = (u32, u32);
 /// have more events than `LONG`.
 const PORTIONS: [u64; 3] = [2_000, 18_000, 80_000];
 const LONG: u64 = 1_000;
+
+/// What lies farther behind an access is not looked at for a place between the two.
+const FARTHEST: usize = 5_000;
 
 /// How often the hunt is repeated.
 const ROUNDS: usize = 5;
@@ -140,14 +143,14 @@ fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut B
 
 /// Can the second pass the first, as far as was seen?
 fn can_pass(profiles: &[Profile], model: Model, first: &Node, second: &Node) -> bool {
-    let is = |item: &fencepost_predict::Item, node: &Node| item.class == node.class && item.at == node.at;
+    let is = |item: &Item, node: &Node| item.class == node.class && item.at == node.at;
     profiles.iter().any(|profile| {
         let Some(thread) = profile.threads.get(first.thread as usize) else { return false };
-        let mut kept = Vec::new();
-        thread.iter().enumerate().filter(|(_, item)| is(item, first)).any(|(i, _)| {
-            kept_behind(model, thread, i, &mut kept);
-            thread.iter().enumerate().skip(i + 1).any(|(j, item)| is(item, second) && !kept[j])
-        })
+        let name = |item: &Item| if is(item, first) { Some(0) } else { is(item, second).then_some(1) };
+        let names: Vec<Option<u32>> = thread.iter().map(name).collect();
+        let mut found = false;
+        passing(model, thread, &names, |a, b| found |= (a, b) == (0, 1));
+        found
     })
 }
 
@@ -212,19 +215,24 @@ fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {
 /// The program points that lie between the two wherever the second was seen to be able to pass the first.
 fn always_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
     let mut common: Option<BTreeSet<u32>> = None;
-    let mut kept = Vec::new();
     for thread in profiles.iter().flat_map(|profile| &profile.threads) {
         for (i, _) in thread.iter().enumerate().filter(|(_, item)| item.class == first && item.is_visible()) {
-            kept_behind(model, thread, i, &mut kept);
-            for (j, item) in thread.iter().enumerate().skip(i + 1) {
-                if item.class == second && item.is_visible() && !kept[j] {
-                    let between: BTreeSet<u32> =
-                        thread[i + 1..j].iter().filter(|item| item.is_visible()).map(|item| item.class).collect();
+            let mut behind = Behind::new(model, &thread[i]);
+            let mut between: BTreeSet<u32> = BTreeSet::new();
+            for item in thread[i + 1..].iter().take(FARTHEST) {
+                let kept = behind.keeps(item);
+                if behind.is_closed() {
+                    break;
+                }
+                // Behind the nearest there is no less between.
+                if item.class == second && item.is_visible() && !kept {
                     common = Some(match common {
                         None => between,
                         Some(common) => common.intersection(&between).copied().collect(),
                     });
+                    break;
                 }
+                between.extend(item.is_visible().then_some(item.class));
             }
         }
     }
