@@ -73,6 +73,9 @@ const RACE: &str = "!data-race";
 /// enough.
 const FEW: u64 = 300;
 
+/// Where the reference does not: if these have shown all that exploration has, more of them would show nothing new.
+const SOME: u64 = 3_000;
+
 /// Of which of so many programs, if the reference has ended, random executions are tried.
 const TRIED: u64 = 4;
 
@@ -109,7 +112,7 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     let enough = if reference.incomplete.is_none() && !effort.thorough { FEW } else { effort.executions };
     // Of most programs whose outcomes are known, `test` would show nothing new.
     let tries = reference.incomplete.is_some() || effort.thorough || seed.is_multiple_of(TRIED);
-    for end in [FEW, enough] {
+    for end in [FEW, SOME.min(enough), enough] {
         if tries && end > test.executions && (effort.thorough || !check.outcomes.is_subset(&test.outcomes)) {
             let more = subject.test(test.executions, end - test.executions, Restart::Auto)?;
             test.outcomes.extend(more.outcomes);

@@ -127,7 +127,11 @@ impl Generator {
         let themes = 2 + self.below(4);
         for _ in 0..themes.min(left.len()) {
             let index = self.below(left.len());
-            self.chosen.push(left.swap_remove(index));
+            let theme = left.swap_remove(index);
+            // Threads that give way to each other have more executions than anybody tries: seldom.
+            if theme != Feature::LockBoth || self.one_in(4) {
+                self.chosen.push(theme);
+            }
         }
         // Without something to observe with, order does not show.
         for usual in [Feature::Atomics, Feature::Branches] {
@@ -149,7 +153,9 @@ impl Generator {
             })
             .collect();
         let types = [MutexType::Normal, MutexType::Normal, MutexType::Recursive, MutexType::ErrorCheck];
-        let statements = self.threads + self.below(recipe.statements.saturating_sub(self.threads).max(1)) + 1;
+        // Most programs are small: they have most of the mistakes, and take a fraction of the time.
+        let more = recipe.statements.saturating_sub(self.threads).max(1);
+        let statements = self.threads + self.below(more).min(self.below(more)) + 1;
         // The main thread often does nothing but wait.
         let idle = self.one_in(3);
         let mut shares = vec![0; self.threads];

@@ -8,7 +8,7 @@ use fencepost_difftest::program::{Feature, Language};
 use fencepost_difftest::run::{Plan, run};
 use fencepost_difftest::run_scripts;
 use fencepost_difftest::scripts::Part;
-use fencepost_difftest::truths::Effort;
+use fencepost_difftest::truths::{Effort, SPENT};
 use fencepost_trace::Model;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,6 +141,7 @@ fn main() -> ExitCode {
         summary.programs as f64 / seconds,
         summary.found.len()
     );
+    println!("  {SPENT}");
     summary.incomplete.iter().for_each(|(why, n)| println!("  {n} explorations incomplete: {why}"));
     summary.unfinished.iter().for_each(|(why, n)| println!("  {n} references unfinished: {why}"));
     for found in &summary.found {

@@ -6,7 +6,9 @@ use fencepost_mailbox::{Message, Restart};
 use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
 use fencepost_trace::{CampaignSpec, Method, Model};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How much is done at most.
@@ -31,7 +33,7 @@ impl Default for Effort {
             thorough: false,
             enumerations: 5_000,
             sleep_sets: true,
-            time: Duration::from_secs(10),
+            time: Duration::from_secs(4),
         }
     }
 }
@@ -75,6 +77,35 @@ pub struct Said {
     pub incomplete: Option<String>,
 }
 
+/// How long the sources took together, in nanoseconds: to compile, exploration, every choice, random executions.
+#[derive(Debug, Default)]
+pub struct Spent(pub [AtomicU64; 4]);
+
+/// Of all programs.
+pub static SPENT: Spent = Spent([const { AtomicU64::new(0) }; 4]);
+
+impl Spent {
+    /// Does something on account of one of them.
+    pub fn on<T>(&self, which: usize, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.0[which].fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [compiling, exploring, enumerating, testing] =
+            self.0.each_ref().map(|spent| spent.load(Ordering::Relaxed) as f64 / 1e9);
+        write!(
+            f,
+            "compiling {compiling:.1} s, exploring {exploring:.1} s, enumerating {enumerating:.1} s, testing \
+             {testing:.1} s"
+        )
+    }
+}
+
 fn outcomes(results: &Results) -> Outcomes {
     // An execution that was cut short has printed nothing; what cut it short is a finding, or a limit.
     let mut outcomes: Outcomes = results.outputs.keys().filter_map(|text| line_of_end(text)).collect();
@@ -104,6 +135,7 @@ impl Subject<'_> {
         campaign.timeout = TIMEOUT;
         campaign.deadline = Some(Instant::now() + time);
         campaign.checked = false;
+        campaign.server = Some(self.unit.server.clone());
         campaign
     }
 
@@ -115,7 +147,7 @@ impl Subject<'_> {
         campaign.request.restart = Restart::InPlace;
         campaign.request.max_steps = EVENTS;
         campaign.request.campaign = CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method };
-        let results = run_campaign(&campaign)?;
+        let results = SPENT.on(1, || run_campaign(&campaign))?;
         let (executions, blocked) = results.explored.map_or((0, 0), |explored| (explored.executions, explored.blocked));
         let incomplete = match results.explored {
             Some(explored) if explored.complete => None,
@@ -131,7 +163,7 @@ impl Subject<'_> {
         campaign.request.restart = Restart::InPlace;
         let rounds = self.unit.rounds;
         campaign.request.campaign = CampaignSpec::Enumerate { sleep_sets: effort.sleep_sets, rounds };
-        let results = run_campaign(&campaign)?;
+        let results = SPENT.on(2, || run_campaign(&campaign))?;
         let incomplete = match &results.collected {
             Some(collected) => collected.problem.clone(),
             None => Some(format!("it did not end; {}", told(&results.notes))),
@@ -145,7 +177,7 @@ impl Subject<'_> {
         let mut campaign = self.campaign(count, SAMPLING);
         campaign.request.first = first;
         campaign.request.restart = restart;
-        let results = run_campaign(&campaign)?;
+        let results = SPENT.on(3, || run_campaign(&campaign))?;
         let executions = results.executions;
         Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete: None })
     }

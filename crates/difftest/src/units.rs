@@ -1,11 +1,13 @@
 //! Many programs in one executable: to compile is what takes longest.
 
 use crate::program::{Language, Program};
+use crate::truths::SPENT;
 use crate::write;
 use fencepost_native::compiler::{RUNTIME, compile_single};
 use fencepost_native::embedded::runtime_directory;
+use fencepost_native::worker::Server;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 /// An executable that holds programs.
@@ -18,6 +20,8 @@ pub struct Unit {
     /// How often its programs come back to a yield at most in a loop that ends by itself. Generated ones do not;
     /// `std::atomic::wait` gives way four times before it sleeps.
     pub rounds: u32,
+    /// A process of it that carries out requests.
+    pub server: Arc<Server>,
 }
 
 impl Unit {
@@ -28,10 +32,13 @@ impl Unit {
         let runtime = RUNTIME_DIRECTORY.get_or_init(|| runtime_directory().expect("the runtime can be unpacked"));
         let source = directory.join(name).with_extension(language.ending());
         fs::write(&source, write::unit(language, programs))?;
-        let executable =
-            compile_single(&source, directory, runtime).map_err(|error| io::Error::other(error.to_string()))?;
+        let executable = SPENT
+            .on(0, || compile_single(&source, directory, runtime))
+            .map_err(|error| io::Error::other(error.to_string()))?;
         let rounds = if language == Language::C { 1 } else { 6 };
-        Ok(Unit { executable, runtime: runtime.join(RUNTIME), rounds })
+        let runtime = runtime.join(RUNTIME);
+        let server = Arc::new(Server::start(&executable, &runtime)?);
+        Ok(Unit { executable, runtime, rounds, server })
     }
 }
 

@@ -181,7 +181,9 @@ enum Branch {
 /// comes back to the same yield so many times, and has written nothing but hidden locations (locks) in between, waits
 /// there until somebody else has written. That loses no outcome of a loop that has no other end: what its next round
 /// could read, the one before could have read as well, and the execution in which it did is in the tree, too. If only
-/// such threads are left, nothing will ever change: see [`livelock`](Tree::livelock).
+/// such threads are left, nothing will ever change: see [`livelock`](Tree::livelock). What the others have read since
+/// may have left a thread with less to read than in its last round (under c11 a read decides about the order of
+/// stores), so that those with something else to read look once more before that is said.
 pub struct Tree {
     model: Model,
     sleep_sets: bool,
@@ -207,7 +209,12 @@ struct Round {
     stale: bool,
     /// Has anybody else written since?
     changed: bool,
+    /// How often it has looked once more.
+    looks: u32,
 }
+
+/// A thread looks once more so often: as often as there are others whose reads leave it less to read.
+const LOOKS: u32 = 4;
 
 impl Round {
     /// Is a yield at this program point one round more?
@@ -307,13 +314,26 @@ impl Tree {
         matches!(next.what, What::Yield) && round.is_again(next.label) && round.count >= self.waiting
     }
 
+    /// If all wait: one that had something else to read, and looks once more.
+    fn another_look(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
+        if !actors.iter().all(|actor| self.waits(actor, pending)) {
+            return None;
+        }
+        let looks = |round: &Round| round.stale && round.looks < LOOKS;
+        let index = actors
+            .iter()
+            .position(|actor| thread_of(actor).is_some_and(|thread| looks(&self.rounds[thread.index()])))?;
+        self.round(thread_of(&actors[index])?).looks += 1;
+        Some(index)
+    }
+
     /// The actor takes its step.
     fn takes(&mut self, actor: &Actor, next: &Pending) {
         let (thread, writes) = match (actor, next.what) {
             (Actor::Thread(thread), What::Yield) => {
                 let round = self.round(*thread);
-                let count = if round.is_again(next.label) { round.count + 1 } else { 1 };
-                *round = Round { last: Some(next.label), count, ..Round::default() };
+                let (count, looks) = if round.is_again(next.label) { (round.count + 1, round.looks) } else { (1, 0) };
+                *round = Round { last: Some(next.label), count, looks, ..Round::default() };
                 return;
             }
             (Actor::Thread(thread), What::Access(access)) => {
@@ -348,6 +368,10 @@ impl Strategy for Tree {
         {
             self.takes(&actors[own_affair], &pending(&actors[own_affair]));
             return Some(own_affair);
+        }
+        if let Some(looks) = self.another_look(actors, pending) {
+            self.takes(&actors[looks], &pending(&actors[looks]));
+            return Some(looks);
         }
         if self.depth == self.path.len() {
             let touch = |actor: &Actor| (*actor, Touch::of(self.model, &pending(actor)));

@@ -36,8 +36,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "FENCEPOST_MAILBOX";
 
+/// With this before it, the variable has the number of a connection instead: the process waits there for requests, and
+/// makes a copy of itself for each. A request is the lengths of a path and of an argument, then both; the answer is the
+/// copy's process, and, when that has ended, its status. All numbers have 32 bits.
+pub const SERVE: &str = "serve:";
+
 /// The first word of the file; it changes when the layout does.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"fencep03");
 
 /// Where the request starts.
 pub const REQUEST_OFFSET: usize = 1 << 20;

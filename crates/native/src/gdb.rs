@@ -5,7 +5,8 @@
 //! that is the program's. The threads of the program are fibers, which gdb does not see: `fencepost-threads`, a
 //! command of gdb's own language, shows where each of them stands.
 
-use crate::host::{Campaign, Library, Mailbox, environment};
+use crate::host::{Campaign, Library, Mailbox};
+use crate::worker::environment;
 use fencepost_mailbox::{Request, Restart};
 use fencepost_trace::{CampaignSpec, StrategySpec};
 use std::ffi::{OsStr, OsString};
@@ -50,7 +51,7 @@ pub fn debug(
     };
     let mailbox = Mailbox::new(&request)?;
     let mut script = tempfile::NamedTempFile::new()?;
-    script.write_all(&commands(campaign, &environment(&library, &mailbox), stop, headline))?;
+    script.write_all(&commands(campaign, &environment(&library, mailbox.path().into()), stop, headline))?;
     script.flush()?;
     let gdb = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "gdb".into());
     let mut command = Command::new(gdb);

@@ -5,22 +5,21 @@
 //! dies, the host knows from there which execution it was in, records it, and starts another one behind it.
 
 use crate::interrupt;
+use crate::worker::{LIBRARY, Server, Worker};
 use fencepost_mailbox::{
     Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
-    REQUEST_OFFSET, Record, Report, Request, Restart, Stack, VARIABLE, Volatile, death, limit, state,
+    REQUEST_OFFSET, Record, Report, Request, Restart, Stack, Volatile, death, limit, state,
 };
 use fencepost_trace::{Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
 use memmap2::MmapMut;
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -50,6 +49,8 @@ pub struct Campaign {
     pub checked: bool,
     /// How far it is, for those who watch.
     pub progress: Arc<Progress>,
+    /// Whom to ask for workers, if not each is to be started anew. A program has one argument then.
+    pub server: Option<Arc<Server>>,
 }
 
 /// How far a campaign is.
@@ -114,6 +115,7 @@ impl Campaign {
             jobs: 1,
             progress: Arc::default(),
             checked: true,
+            server: None,
         }
     }
 }
@@ -503,16 +505,13 @@ impl Library {
         Ok(Library::Linked(dir))
     }
 
-    fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         match self {
             Library::There(directory) => directory,
             Library::Linked(directory) => directory.path(),
         }
     }
 }
-
-/// The name under which programs look for the runtime.
-const LIBRARY: &str = "libtsan.so.2";
 
 /// One piece of the work, with as many workers after each other as it takes.
 fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> io::Result<Results> {
@@ -526,7 +525,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
             if let Some(before) = &before {
                 mailbox.go_on_from(before);
             }
-            let worker = start(campaign, library, &mailbox)?;
+            let worker = Worker::start(campaign, library, &mailbox)?;
             Ok((mailbox, worker))
         });
         let (mut mailbox, mut worker) = match started {
@@ -625,57 +624,6 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
     Ok(results)
 }
 
-/// What the program finds in its environment beside what is there already.
-pub(crate) fn environment(library: &Library, mailbox: &Mailbox) -> [(&'static str, OsString); 5] {
-    let mut path = library.directory().as_os_str().to_owned();
-    if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
-        path.push(":");
-        path.push(old);
-    }
-    // First of all libraries, whatever the order in which the program was linked: what is looked up must be found
-    // here before libc.
-    let mut preload = library.directory().join(LIBRARY).into_os_string();
-    if let Some(old) = std::env::var_os("LD_PRELOAD").filter(|p| !p.is_empty()) {
-        preload.push(":");
-        preload.push(old);
-    }
-    [
-        ("LD_LIBRARY_PATH", path),
-        ("LD_PRELOAD", preload),
-        // What the dynamic linker looks up late, it would have to look up again in every execution.
-        ("LD_BIND_NOW", "1".into()),
-        // A panic's backtrace takes longer than a thousand executions, and the report has stacks of its own.
-        ("RUST_BACKTRACE", "0".into()),
-        (VARIABLE, mailbox.path().into()),
-    ]
-}
-
-fn start(campaign: &Campaign, library: &Library, mailbox: &Mailbox) -> io::Result<Child> {
-    let mut command = Command::new(&campaign.program);
-    command.args(&campaign.arguments).envs(environment(library, mailbox)).stdin(Stdio::null());
-    // Ctrl-C is for the host, which says when a worker ends.
-    command.process_group(0);
-    if let Some(directory) = &campaign.directory {
-        command.current_dir(directory);
-    }
-    let host = std::process::id();
-    // SAFETY: between fork and exec, system calls that change this process's own flags: the same addresses every time,
-    // and no life after the host's, even if that has ended by now.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::getppid() as u32 != host {
-                libc::_exit(1);
-            }
-            match libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) {
-                -1 => Err(io::Error::last_os_error()),
-                _ => Ok(()),
-            }
-        });
-    }
-    command.spawn()
-}
-
 /// How a worker came to its end.
 enum Watched {
     /// By itself.
@@ -689,37 +637,17 @@ enum Watched {
 /// So often the host looks how far a worker is.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// Waits for a worker's end without asking for it again and again: many workers live for a few milliseconds.
-struct Alarm(Option<OwnedFd>);
-
-impl Alarm {
-    fn new(worker: &Child) -> Alarm {
-        let pid = rustix::process::Pid::from_raw(worker.id() as i32);
-        Alarm(pid.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()))
-    }
-
-    /// Until the worker has ended, at most so long.
-    fn wait(&self, limit: Duration) {
-        // Kernels before 5.3 do not have this.
-        let Some(process) = &self.0 else { return std::thread::sleep(limit.min(Duration::from_millis(1))) };
-        let limit = rustix::event::Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
-        // A signal that comes in between only ends the wait earlier.
-        let _ = rustix::event::poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit));
-    }
-}
-
 /// So long a program may take to begin: the system may be busy, and what comes before `main` is not an execution.
 const BEGINNING: Duration = Duration::from_secs(60);
 
 /// Waits for the worker, and interrupts executions that take too long.
-fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
+fn watch(worker: &mut Worker<'_>, mailbox: &Mailbox, campaign: &Campaign) -> io::Result<Watched> {
     let mut seen = Seen::default();
     let mut pulse = 0;
     let mut since = Instant::now();
     let (mut begun, mut interrupted, mut killed) = (false, false, false);
     let mut last = campaign.last_moment();
     let mut stopping = false;
-    let alarm = Alarm::new(worker);
     loop {
         seen.update(mailbox, &campaign.progress);
         if let Some(status) = worker.try_wait()? {
@@ -742,7 +670,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
             seen.update(mailbox, &campaign.progress);
             return Ok(Watched::TimeIsOver);
         }
-        alarm.wait(left.filter(|_| !saves).map_or(GLANCE, |left| GLANCE.min(left)));
+        worker.pause(left.filter(|_| !saves).map_or(GLANCE, |left| GLANCE.min(left)));
         let now = mailbox.header().pulse.load(Ordering::Relaxed);
         let has_begun = mailbox.header().state.load(Ordering::Relaxed) == state::RUNNING;
         let timeout = campaign.timeout;
@@ -757,8 +685,7 @@ fn watch(worker: &mut Child, mailbox: &Mailbox, campaign: &Campaign) -> io::Resu
             worker.kill()?;
         } else if has_begun && since.elapsed() > timeout && !interrupted {
             interrupted = true;
-            // SAFETY: sends a signal to a child that has not been waited for.
-            unsafe { libc::kill(worker.id() as libc::pid_t, libc::SIGXCPU) };
+            worker.signal(libc::SIGXCPU);
         }
     }
 }
@@ -927,7 +854,7 @@ impl Mailbox {
     }
 
     /// Where a worker finds it, as long as this process has it open.
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 

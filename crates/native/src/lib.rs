@@ -6,6 +6,7 @@
 //! - [`asm`] finds the atomics that the compiler's instrumentation cannot see.
 //! - [`symbols`] turns addresses into functions, files and lines, and addresses of data into names of variables.
 //! - [`host`] runs the program, in worker processes, and collects what they find.
+//! - [`worker`] starts these processes.
 //! - [`interrupt`] ends that early, with what there is.
 //! - [`gdb`] runs one execution of it under a debugger.
 //! - [`embedded`] has the runtime that goes into the program, and unpacks it.
@@ -29,3 +30,4 @@ pub mod symbols;
 mod table;
 mod units;
 mod variables;
+pub mod worker;

@@ -46,6 +46,8 @@ pub struct Coverage {
     wanting: AtomicU32,
     /// How many steps the last execution of this block took.
     length: AtomicU64,
+    /// 1 if slots behind the near ones are in use.
+    far: AtomicU64,
     /// Pairs that were possible in this block and not taken.
     wanted: [AtomicU64; WANTED],
     slots: [Slot; SLOTS],
@@ -71,6 +73,7 @@ impl Coverage {
             block: AtomicU32::new(0),
             wanting: AtomicU32::new(0),
             length: AtomicU64::new(0),
+            far: AtomicU64::new(0),
             wanted: [const { AtomicU64::new(0) }; WANTED],
             slots: [const { Slot::new() }; SLOTS],
         })
@@ -109,6 +112,9 @@ impl Coverage {
                 return Some(slot);
             }
             if found == 0 {
+                if place >= NEAR {
+                    self.far.store(1, Relaxed);
+                }
                 slot.pair.store(number, Relaxed);
                 return Some(slot);
             }
@@ -159,7 +165,8 @@ impl Coverage {
 
     /// The pairs that were seen, each with the first execution that had it, counted from 0.
     pub fn pairs(&self) -> impl Iterator<Item = (Pair, u64)> + '_ {
-        self.slots.iter().filter_map(|slot| {
+        let used = if self.far.load(Relaxed) != 0 { SLOTS } else { NEAR };
+        self.slots[..used].iter().filter_map(|slot| {
             let first = slot.first.load(Relaxed).checked_sub(1)?;
             Some((Pair::from_number(slot.pair.load(Relaxed)), first))
         })

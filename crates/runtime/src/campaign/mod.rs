@@ -9,6 +9,7 @@ mod enumerate;
 mod execution;
 pub mod explore;
 mod hunt;
+mod serve;
 
 use crate::detect::{details, instrumented, shadow};
 use crate::drive::{atomically, control, debugger, ending, restart, spec, volatile};
@@ -95,7 +96,15 @@ extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment
     leave_preload(environment);
     global::set_inside(true);
     std::panic::set_hook(Box::new(|info| ending::internal(&info.to_string())));
+    let served = serve::connection(&path);
+    let path = served.map_or(path, |connection| {
+        prepare_process();
+        serve::next_request(connection, arguments)
+    });
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));
+    if served.is_none() {
+        prepare_process();
+    }
     prepare(request);
     set_beginning(Beginning {
         arguments: (count, arguments, environment),
@@ -115,7 +124,8 @@ extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment
     unreachable!("the campaign does not return")
 }
 
-fn prepare(request: &Request) {
+/// What does not depend on the request.
+fn prepare_process() {
     context::initialise();
     real::prepare();
     if !shadow::initialise() {
@@ -129,6 +139,9 @@ fn prepare(request: &Request) {
         instrumented::prepare(hooks::access::__tsan_func_entry as *const () as usize);
         rust_std::prepare();
     }
+}
+
+fn prepare(request: &Request) {
     control::initialise(request);
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);

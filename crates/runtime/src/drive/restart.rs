@@ -6,7 +6,7 @@
 //! at once: the execution does not count, and the host goes on with it in a process that forks for each execution.
 //!
 //! What no hook sees is found by comparing what the kernel knows of the process with what it knew before the first
-//! execution: after the first, the second, the fourth ..., and after the last.
+//! execution: after the first, the fourth, the sixteenth ..., and after the last.
 
 use crate::platform::global::{self, Global};
 use crate::platform::{layout, modules, sys};
@@ -100,7 +100,7 @@ pub fn ended() {
         let mut state = STATE.enter();
         state.done += 1;
         let is_due = state.done == state.due;
-        state.due *= if is_due { 2 } else { 1 };
+        state.due *= if is_due { 4 } else { 1 };
         is_due
     };
     if is_due {

@@ -9,6 +9,7 @@ use super::at_work;
 use crate::drive::{control, explored};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
+use crate::platform::sys;
 use crate::threads::fibers;
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, RmwOrder, ThreadId, Update, Value};
 use libc::c_int;
@@ -33,7 +34,7 @@ pub fn begin() {
 /// Once, before the first execution.
 pub fn prepare() {
     let lasting = |about: &libc::stat| matches!(about.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK);
-    let open = (0..MOST_INHERITED).filter_map(about).filter(lasting);
+    let open = sys::open_below(MOST_INHERITED).into_iter().filter_map(about).filter(lasting);
     *INHERITED.enter() = open.map(|about| about.st_ino).collect();
 }
 

@@ -124,6 +124,14 @@ pub fn is_open(file: i32) -> bool {
     plain(libc::SYS_fcntl, [file as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0
 }
 
+/// The numbers below this one that have a file, and perhaps others.
+pub fn open_below(end: i32) -> Vec<i32> {
+    let mut files: Vec<libc::pollfd> = (0..end).map(|fd| libc::pollfd { fd, events: 0, revents: 0 }).collect();
+    // Where fewer files are allowed the kernel says nothing, and all of them may be open.
+    poll(&mut files);
+    files.iter().filter(|file| file.revents & libc::POLLNVAL == 0).map(|file| file.fd).collect()
+}
+
 /// Is any of the `count` files from this number on open?
 pub fn any_open(first: i32, count: usize) -> bool {
     const MOST: usize = 16;
@@ -245,10 +253,15 @@ pub fn position(file: i32) -> usize {
     plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_CUR as usize, 0, 0, 0]).max(0) as usize
 }
 
+/// Goes to the beginning of a file.
+pub fn rewind(file: i32) {
+    plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_SET as usize, 0, 0, 0]);
+}
+
 /// Empties a file.
 pub fn truncate(file: i32) {
     plain(libc::SYS_ftruncate, [file as usize, 0, 0, 0, 0, 0]);
-    plain(libc::SYS_lseek, [file as usize, 0, libc::SEEK_SET as usize, 0, 0, 0]);
+    rewind(file);
 }
 
 /// A file in memory that no path names.
