@@ -65,8 +65,12 @@ pub fn strategies(options: &Options, subject: &impl Subject, cycle: &Cycle) -> V
         let points = Points::of(cycle, |point| subject.point(point).labels);
         (HuntMethod::Relaxer, StrategySpec::Relaxer { seed: 0, points, options })
     });
-    let model = options.model;
-    let orion = options.methods.orion.map(|options| {
+    let (model, solve) = (options.model, options.methods.solve);
+    let orion = options.methods.orion.map(|mut options| {
+        if solve {
+            // The other threads may have most of a long execution to go until it is their turn.
+            options.patience = options.patience.max(subject.longest());
+        }
         let stops = Stop::of(cycle, model, |point| subject.point(point), |_| Vec::new());
         (HuntMethod::Orion, StrategySpec::Orion { seed: 0, stops, options })
     });
