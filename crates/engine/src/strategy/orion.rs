@@ -281,8 +281,9 @@ impl Orion {
                 }
             }
         }
-        // Lines 51 and 65: a fence, or a buffer that was full.
-        if lost.first() == Some(&true) {
+        // Lines 51 and 65: a fence, or a buffer that was full. (In the middle of a step of several accesses buffers are
+        // not among the actors.)
+        if actors.len() > 1 && lost.first() == Some(&true) {
             return None;
         }
         for (i, actor) in actors.iter().enumerate() {
