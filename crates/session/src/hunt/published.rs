@@ -77,10 +77,13 @@ pub fn strategies(options: &Options, subject: &impl Subject, cycle: &Cycle) -> V
     relaxer.into_iter().chain(orion).collect()
 }
 
+/// Of each program point the first access of a thread and its last.
+type Extent = FxHashMap<u32, (usize, usize)>;
+
 /// Which threads were seen to make which accesses in which order: the threads of the race graph's nodes.
 pub struct Parts {
-    /// For each thread of each execution: of each program point its first access and its last.
-    seen: Vec<(u32, FxHashMap<u32, (usize, usize)>)>,
+    /// Each thread of each execution.
+    seen: Vec<(u32, Extent)>,
     known: BTreeMap<Segment, Vec<u32>>,
 }
 
@@ -90,7 +93,7 @@ impl Parts {
         let mut seen = Vec::new();
         for profile in profiles {
             for (t, steps) in profile.threads.iter().enumerate() {
-                let mut places: FxHashMap<u32, (usize, usize)> = FxHashMap::default();
+                let mut places = Extent::default();
                 for (i, item) in steps.iter().enumerate().filter(|(_, item)| item.is_visible()) {
                     places.entry(item.class).or_insert((i, i)).1 = i;
                 }
@@ -102,7 +105,7 @@ impl Parts {
 
     fn threads(&mut self, segment: Segment) -> Vec<u32> {
         let seen = &self.seen;
-        let takes = |places: &FxHashMap<u32, (usize, usize)>| {
+        let takes = |places: &Extent| {
             let (first, last) = (places.get(&segment.first), places.get(&segment.last()));
             first.zip(last).is_some_and(|(first, last)| segment.second.is_none() || first.0 < last.1)
         };
