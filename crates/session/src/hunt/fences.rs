@@ -9,12 +9,12 @@ use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Attempt, FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Behind, Item, Profile, cover, passing};
-use fencepost_report::{FenceAdvice, FenceKind, VerifiedBy};
-use fencepost_trace::{FenceOrder, Model};
+use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
+use fencepost_trace::{FenceOrder, Model, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ const LONG: u64 = 1_000;
 const FARTHEST: usize = 5_000;
 
 /// How often the hunt is repeated.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 
 /// The orderings that leave no harmful violation.
 ///
@@ -54,12 +54,17 @@ pub fn advise(
         if is_late(deadline) {
             break;
         }
-        verified = holds(subject, &chosen, deadline, found)?;
+        let failing;
+        (verified, failing) = holds(subject, &chosen, deadline, found)?;
         if verified.is_some() {
             break;
         }
         let mut rest = search_alone(subject, &again, &chosen, deadline)?;
         found.executions += rest.executions;
+        if !rest.cycles.iter().any(Candidate::is_harmful) {
+            // What fails so seldom is found by nobody else: the executions that failed say why.
+            explain(subject, &mut rest, &failing, &chosen)?;
+        }
         if !rest.cycles.iter().any(Candidate::is_harmful) {
             break;
         }
@@ -81,7 +86,7 @@ pub fn advise(
         while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
             let mut rest = chosen.clone();
             rest.remove(i);
-            match holds(subject, &rest, deadline, found)? {
+            match holds(subject, &rest, deadline, found)?.0 {
                 Some(how) => (chosen, verified) = (rest, Some(how)),
                 None => i += 1,
             }
@@ -91,24 +96,25 @@ pub fn advise(
 }
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
-/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time.
+/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
+/// answers that led to executions at random that fail.
 fn holds(
     subject: &mut impl Subject,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
-) -> Result<Option<VerifiedBy>, Error> {
+) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
     let explored = subject.explore(&[], 0, fences)?;
     found.executions += explored.executions;
     if explored.fails.is_some() {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
     if explored.complete {
         if !fails_at_random(subject, fences, found)? {
-            return Ok(Some(VerifiedBy::Explored));
+            return Ok((Some(VerifiedBy::Explored), Vec::new()));
         }
         subject.distrust();
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
     let mut done = 0;
     for portion in PORTIONS {
@@ -116,11 +122,36 @@ fn holds(
         let tested = subject.test(done, portion, fences)?;
         found.executions += tested.executions;
         if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {
-            return Ok(None);
+            return Ok((None, tested.failing));
         }
         done += portion;
     }
-    Ok(Some(VerifiedBy::Tested(done)))
+    Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
+}
+
+/// Which of the cycles are in executions that fail: those that are enough for it are harmful.
+fn explain(
+    subject: &mut impl Subject,
+    search: &mut Search,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+) -> Result<(), Error> {
+    for (number, choices) in failing.iter().enumerate().filter(|(_, choices)| !choices.is_empty()) {
+        let follow = |candidate: &Candidate| Attempt {
+            cycle: candidate.cycle.clone(),
+            strategy: StrategySpec::Follow { choices: choices.clone() },
+        };
+        let attempts: Vec<Attempt> = search.cycles.iter().map(follow).collect();
+        let (_, exposures) = subject.attempt(&attempts, 1, number as u64, fences)?;
+        search.executions += attempts.len() as u64;
+        for mut exposure in exposures {
+            exposure.choices.clone_from(choices);
+            let candidate = &mut search.cycles[exposure.attempt];
+            candidate.trials += 1;
+            candidate.note(exposure, HuntMethod::Random);
+        }
+    }
+    Ok(())
 }
 
 /// The pairs of harmful cycles, all or the root causes, that the model can reorder.
