@@ -46,6 +46,9 @@ pub struct ScreenArgs {
     /// Write a page for a browser: the same as --output html=FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+    /// Show every step of an execution, those of the languages' standard libraries too
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Output")]
+    pub verbose: bool,
     /// Print the verdict only
     #[arg(long, short, global = true, help_heading = "Output")]
     pub quiet: bool,

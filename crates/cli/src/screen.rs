@@ -34,7 +34,7 @@ impl Screen {
         Ok(Screen {
             out: BufWriter::new(io::stdout()),
             format: args.format,
-            style: TextStyle { width, colour: colours(args.color) },
+            style: TextStyle { width, colour: colours(args.color), whole: args.verbose },
             quiet: args.quiet,
             files,
             line: None,

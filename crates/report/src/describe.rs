@@ -22,6 +22,11 @@ pub trait Describe {
         false
     }
 
+    /// Is this program point in the language's standard library or the system, and in no function of the program?
+    fn is_library(&self, _label: &Label) -> bool {
+        false
+    }
+
     /// The name of a location.
     fn location(&self, at: Location) -> String {
         format!("{at:?}")

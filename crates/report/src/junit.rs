@@ -4,6 +4,7 @@
 //! found nothing is one test case that passed, or was skipped if a limit stopped it.
 
 use crate::text::{self, TextStyle};
+use crate::xml::{attribute, escaped};
 use crate::{Document, Verdict};
 use fencepost_trace::{Finding, Severity};
 
@@ -72,25 +73,4 @@ fn case(document: &Document<'_>, finding: &Finding, evidence: Option<&crate::Evi
 
 fn seconds(seconds: f64) -> String {
     format!("{seconds:.3}")
-}
-
-fn attribute(name: &str, value: &str) -> String {
-    format!(" {name}=\"{}\"", escaped(&text::clean(value)))
-}
-
-/// Text as XML has it; what XML cannot hold is shown as a question mark.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '&' => out += "&amp;",
-            '"' => out += "&quot;",
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('?'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -57,6 +57,7 @@ mod safety;
 mod sarif;
 mod step_text;
 pub mod text;
+pub mod xml;
 
 pub use describe::{Describe, statement_at};
 pub use document::{Document, Report};

@@ -26,7 +26,7 @@ fn check(name: &str, text: &str) {
 }
 
 fn style(width: usize) -> TextStyle {
-    TextStyle { width, colour: false }
+    TextStyle { width, ..TextStyle::PLAIN }
 }
 
 // ---- litmus tests
@@ -99,7 +99,7 @@ fn a_narrow_terminal_gets_a_list() {
 
 #[test]
 fn colours_mark_what_matters() {
-    let text = text::litmus(&store_buffering(Quantifier::Exists), TextStyle { width: 100, colour: true });
+    let text = text::litmus(&store_buffering(Quantifier::Exists), TextStyle { colour: true, ..TextStyle::PLAIN });
     check("states-colour.txt", &text.replace('\x1b', "ESC"));
 }
 
@@ -361,7 +361,8 @@ fn source_lines_are_marked() {
     }
     let mut race = data_race();
     let mut text = text::finding(&race, 10_000, &Native, style(100));
-    text += &text::finding(&race, 10_000, &Native, TextStyle { width: 100, colour: true }).replace('\x1b', "ESC");
+    text +=
+        &text::finding(&race, 10_000, &Native, TextStyle { colour: true, ..TextStyle::PLAIN }).replace('\x1b', "ESC");
     race.labels[1].label.file = "moved.c".into();
     text += &text::finding(&race, 10_000, &Native, style(100));
     race.labels[1].label = race.labels[0].label.clone();

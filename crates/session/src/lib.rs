@@ -8,6 +8,7 @@
 //! | [`HuntRequest`] | [`hunt()`]: predicted violations of sequential consistency, forced to happen | [`Outcome`] |
 //! | [`SafeRequest`] | [`safe()`]: can the memory model matter? [`safe_batch()`]: for many litmus tests | [`Outcome`] |
 //! | [`ReplayRequest`] | [`replay()`]: a recorded execution again | [`Replayed`] |
+//! | none | [`doctor()`]: what is installed, and whether it works | [`Diagnosis`] |
 //! | [`LitmusRequest`] | [`litmus()`]: the final states of litmus tests | [`LitmusTotals`] |
 //!
 //! Nothing here prints, looks at a terminal or ends the process. Files are written only where a request names a
@@ -52,6 +53,7 @@
 
 mod check;
 mod digest;
+mod doctor;
 mod error;
 mod event;
 mod finish;
@@ -71,6 +73,7 @@ mod target;
 mod test;
 
 pub use check::check;
+pub use doctor::{Checkup, Diagnosis, Health, doctor};
 pub use error::{Error, plain};
 pub use event::{Event, Remark, Sink};
 pub use finish::PAGE;

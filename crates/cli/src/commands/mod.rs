@@ -6,10 +6,13 @@
 mod cargo;
 mod cc;
 mod check;
+mod completions;
 mod cxx;
+mod doctor;
 mod hunt;
 mod include;
 mod litmus;
+mod man;
 mod replay;
 mod report;
 mod rustflags;
@@ -58,6 +61,9 @@ commands! {
     Cargo: cargo,
     Include: include,
     Rustflags: rustflags,
+    Doctor: doctor,
+    Completions: completions,
+    Man: man,
 }
 
 impl Command {

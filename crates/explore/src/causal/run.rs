@@ -360,6 +360,11 @@ impl<'a, T: Threads> Run<'a, T> {
                     self.learn(thread, None);
                     continue;
                 }
+                Settled::Waits(state) => {
+                    walk.threads[t].state = state;
+                    self.learn(thread, None);
+                    continue;
+                }
                 Settled::Endless => return Ok(None),
             };
             let Some(at) = access.location() else {

@@ -80,6 +80,10 @@ impl<T: Threads> Explorer<T> {
                     self.walk.end_by(thread, failure);
                     continue;
                 }
+                Settled::Waits(state) => {
+                    self.walk.threads[t].state = state;
+                    continue;
+                }
                 Settled::Endless => return Ok(Some(Run::Stuck(Stuck::Limit))),
             };
             let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
@@ -111,6 +115,12 @@ impl<T: Threads> Explorer<T> {
             return Ok(self.add_read(thread, access, place));
         }
         if let Some((thread, access, place)) = waiting {
+            // Who has gone around a loop for nothing, and would have to wait where it began, waits there in the
+            // execution without that round as well.
+            if let Some(spinning) = self.walk.round_without_effect(&current(&mut self.contexts).graph, thread) {
+                self.walk.threads[thread.index()].state = spinning;
+                return Ok(None);
+            }
             self.add_wait(thread, access, place);
             return Ok(None);
         }

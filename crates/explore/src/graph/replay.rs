@@ -156,6 +156,7 @@ impl<T: Threads> Builder<T> {
                         self.walk.threads[t].state = spinning;
                     }
                 }
+                Settled::Waits(state) => self.walk.threads[t].state = state,
                 Settled::Endless => {}
             }
         }

@@ -67,6 +67,8 @@ pub(crate) enum Settled {
     Access(Access),
     Exit,
     End(Option<Failure>),
+    /// It goes around a loop in which it does nothing but yield.
+    Waits(State),
     Endless,
 }
 
@@ -189,6 +191,8 @@ impl<T: Threads> Walk<T> {
 
     /// Runs `thread` to its next access.
     pub(crate) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
+        // Where it stood when it yielded, with nothing but yields since.
+        let (mut yields, mut yielded) = (0, None);
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
             match self.threads[thread.index()].lowering.stage() {
@@ -210,7 +214,17 @@ impl<T: Threads> Walk<T> {
                         *names.entry((thread, run.spawned)).or_insert(fresh)
                     });
                 }
-                Stage::Yield => self.threads[thread.index()].lowering.performed(Reply::NONE),
+                Stage::Yield => {
+                    // Most loops read something between two yields, and come by here once.
+                    yields += 1;
+                    let standing = (yields > 1).then(|| (self.program.label(thread), self.local_state(thread)));
+                    if standing == yielded && standing.is_some_and(|(_, state)| state.is_some()) {
+                        let round = graph.thread(thread).len() as u32;
+                        return Settled::Waits(State::Spinning { round, writes: false });
+                    }
+                    yielded = standing;
+                    self.threads[thread.index()].lowering.performed(Reply::NONE);
+                }
                 Stage::Exit => return Settled::Exit,
                 Stage::Fail(failure) => return Settled::End(Some(failure)),
                 Stage::Quit => return Settled::End(None),

@@ -58,7 +58,7 @@ impl Shown {
             marks: &marks,
         };
         let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
-        Shown { text: text::execution(&shown, TextStyle { width, colour: false }) }
+        Shown { text: text::execution(&shown, TextStyle { width, ..TextStyle::PLAIN }) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What cargo reads first of all places where flags for rustc may be. The separator lets them contain spaces.
 const ENCODED: &str = "CARGO_ENCODED_RUSTFLAGS";
@@ -31,7 +31,8 @@ pub fn rust_flags(directory: &Path) -> Vec<OsString> {
 }
 
 /// The command, with the environment in which cargo builds for Fencepost. `variable` reads the user's environment,
-/// `host` is the machine's triple.
+/// `host` is the machine's triple, `configured` the flags that cargo's configuration has: a variable with flags takes
+/// their place.
 ///
 /// With a target named, flags go to its crates alone: build scripts and procedural macros run as always.
 pub fn plan(
@@ -39,6 +40,7 @@ pub fn plan(
     directory: &Path,
     variable: impl Fn(&str) -> Option<OsString>,
     host: Option<&str>,
+    configured: &[String],
 ) -> Command {
     let mut command = Command::new(variable("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
@@ -52,6 +54,7 @@ pub fn plan(
     match (variable(ENCODED), variable("RUSTFLAGS")) {
         (Some(encoded), _) if !encoded.is_empty() => add(&encoded),
         (None, Some(flags)) => flags.to_string_lossy().split_ascii_whitespace().for_each(|flag| add(OsStr::new(flag))),
+        (None, None) => configured.iter().for_each(|flag| add(OsStr::new(flag))),
         _ => {}
     }
     // What is not said otherwise: places in the source are worth their price.
@@ -72,16 +75,44 @@ pub fn plan(
     command
 }
 
+/// Cargo, as it builds for Fencepost, with these arguments.
+///
+/// # Errors
+/// The runtime's directory cannot be made ready.
+pub fn cargo(arguments: &[OsString], directory: &Path) -> io::Result<Command> {
+    prepare_runtime_directory(directory)?;
+    let variable = |name: &str| std::env::var_os(name);
+    let host = host_triple();
+    let program = variable("CARGO").unwrap_or_else(|| "cargo".into());
+    let configured = configured_flags(&program, host.as_deref().unwrap_or_default());
+    Ok(plan(arguments, directory, variable, host.as_deref(), &configured))
+}
+
 /// Becomes cargo. Comes back only if that fails.
 pub fn become_cargo(arguments: &[OsString], directory: &Path) -> io::Error {
-    if let Err(error) = prepare_runtime_directory(directory) {
-        return error;
-    }
-    let host = host_triple();
-    let mut command = plan(arguments, directory, |name| std::env::var_os(name), host.as_deref());
+    let mut command = match cargo(arguments, directory) {
+        Ok(command) => command,
+        Err(error) => return error,
+    };
     let error = command.exec();
     let name = command.get_program().to_string_lossy();
     io::Error::new(error.kind(), format!("cannot run {name}: {error}; CARGO names another one"))
+}
+
+/// The flags for rustc that cargo's configuration files have here, as cargo itself would take them: those of the target,
+/// or else those of every build.
+fn configured_flags(cargo: &OsStr, host: &str) -> Vec<String> {
+    let mut command = Command::new(cargo);
+    command.args(["-Zunstable-options", "config", "get", "--format", "json-value"]).env("RUSTC_BOOTSTRAP", "1");
+    let Ok(output) = command.stderr(Stdio::null()).output() else { return Vec::new() };
+    let Ok(config) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else { return Vec::new() };
+    let of_target = &config["target"][host]["rustflags"];
+    let flags = if of_target.is_null() { &config["build"]["rustflags"] } else { of_target };
+    match flags {
+        // A text is a list with spaces in between.
+        serde_json::Value::String(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
+        list => list.as_array().into_iter().flatten().filter_map(|flag| flag.as_str().map(str::to_owned)).collect(),
+    }
 }
 
 /// What the compiler calls this machine.
@@ -104,20 +135,30 @@ mod tests {
     #[test]
     fn flags_of_the_user_come_first_and_stay_whole() {
         let user = |name: &str| (name == "RUSTFLAGS").then(|| OsString::from("-Copt-level=2  --cfg loom"));
-        let command = plan(&["build".into()], Path::new("/a dir"), user, Some("x86_64-unknown-linux-gnu"));
+        let command =
+            plan(&["build".into()], Path::new("/a dir"), user, Some("x86_64-unknown-linux-gnu"), &["--cfg=x".into()]);
         let flags = environment(&command, ENCODED).expect("flags");
         let flags: Vec<&str> = flags.split(SEPARATOR).collect();
         assert_eq!(flags[..3], ["-Copt-level=2", "--cfg", "loom"]);
         assert!(flags.contains(&"-Zsanitizer=thread"));
+        // As cargo does it, a variable takes the place of configured flags.
+        assert!(!flags.contains(&"--cfg=x"));
         assert!(flags.contains(&"-Zpre-link-arg=/a dir/libtsan.so.2"), "{flags:?}");
         assert_eq!(environment(&command, "CARGO_BUILD_TARGET").as_deref(), Some("x86_64-unknown-linux-gnu"));
+    }
+
+    #[test]
+    fn configured_flags_are_kept() {
+        let command = plan(&["build".into()], Path::new("/d"), |_| None, None, &["--cfg=x".into()]);
+        let flags = environment(&command, ENCODED).expect("flags");
+        assert!(flags.starts_with("--cfg=x\x1f-Zsanitizer=thread"), "{flags:?}");
     }
 
     #[test]
     fn a_target_that_the_user_names_is_kept() {
         for arguments in [&["build", "--target", "x"][..], &["build", "--target=x"]] {
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-            let command = plan(&arguments, Path::new("/d"), |_| None, Some("host"));
+            let command = plan(&arguments, Path::new("/d"), |_| None, Some("host"), &[]);
             assert_eq!(environment(&command, "CARGO_BUILD_TARGET"), None);
         }
     }

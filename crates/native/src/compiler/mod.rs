@@ -27,7 +27,7 @@ mod cargo;
 mod single;
 mod surroundings;
 
-pub use cargo::{become_cargo, rust_flags};
+pub use cargo::{become_cargo, cargo, rust_flags};
 pub use single::{CompileError, compile_single, compile_single_in};
 pub use surroundings::Surroundings;
 

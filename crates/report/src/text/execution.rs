@@ -5,6 +5,7 @@
 
 use super::TextStyle;
 use super::layout::{clean, counted, cut, width, wrap};
+use super::library::without_library;
 use super::relevant::relevant;
 use crate::step_text::{effect, remarks, source, statement};
 use crate::{Describe, Order, ShownExecution, Timeline};
@@ -84,7 +85,8 @@ struct Columns {
 /// The execution as text.
 pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     let timeline = Timeline::new(shown.trace, shown.order);
-    let kept = relevant_events(shown, &timeline);
+    let relevant = relevant_events(shown, &timeline);
+    let kept = if style.whole { relevant.clone() } else { without_library(shown, &timeline, &relevant) };
     let is_shown = |id: EventId| kept.get(id.index() - 1).copied().unwrap_or(false);
     let visible = timeline.events().iter().filter(|id| is_shown(**id)).filter_map(|id| shown.trace.event(*id));
     let mut threads: Vec<ThreadId> =
@@ -119,6 +121,10 @@ pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     text += &elision(skipped, &columns, style);
     for mark in shown.marks.iter().filter(|mark| mark.after as usize >= timeline.events().len()) {
         text += &marked(shown, mark, &columns, style);
+    }
+    if kept != relevant {
+        let line = format!("{:1$}(steps of the standard library are left out: -v shows them)", "", columns.margin);
+        text += &format!("{}\n", style.dim(&line));
     }
     text += &ending(shown, style);
     text

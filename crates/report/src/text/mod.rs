@@ -5,6 +5,7 @@ mod execution;
 mod finding;
 mod hunt;
 mod layout;
+mod library;
 mod relevant;
 mod source;
 mod stack;

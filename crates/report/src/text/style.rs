@@ -7,11 +7,13 @@ pub struct TextStyle {
     pub width: usize,
     /// Are there colours?
     pub colour: bool,
+    /// Are steps of the languages' standard libraries shown, too?
+    pub whole: bool,
 }
 
 impl TextStyle {
     /// What files and pipes get.
-    pub const PLAIN: TextStyle = TextStyle { width: 100, colour: false };
+    pub const PLAIN: TextStyle = TextStyle { width: 100, colour: false, whole: false };
 
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)

@@ -107,6 +107,11 @@ impl Describe for Symbolizer {
         true
     }
 
+    fn is_library(&self, label: &Label) -> bool {
+        // A place without a file is in a library that has no debug information.
+        label.file.is_empty() || is_library(&label.file)
+    }
+
     fn location(&self, at: Location) -> String {
         if let Some((kind, key)) = at.as_hidden() {
             return match kind {
