@@ -116,8 +116,8 @@ impl Parts {
         self.known.entry(segment).or_insert_with(find).clone()
     }
 
-    /// Orion's strategies for a cycle: for each store that may be buffered first (the paper takes whichever comes first)
-    /// and each pace of the program before that (the paper has that of its machine).
+    /// Orion's strategies for a cycle: whichever store comes first is buffered, as in the paper, or always the same one;
+    /// each with each pace of the program before that (the paper has that of its machine).
     pub fn strategies(
         &mut self,
         options: &Options,
@@ -127,16 +127,16 @@ impl Parts {
     ) -> Vec<StrategySpec> {
         let stops = Stop::of(cycle, options.model, |point| subject.point(point), |segment| self.threads(segment));
         let passable: Vec<usize> = (0..stops.len()).filter(|i| stops[*i].passable).collect();
-        let begun: Vec<Vec<Stop>> = if orion.all || passable.len() < 2 {
-            vec![stops]
-        } else {
+        // As the paper does it first.
+        let mut begun: Vec<Vec<Stop>> = vec![stops.clone()];
+        if !orion.all && passable.len() > 1 {
             let only = |first: &usize| {
                 let mut stops = stops.clone();
                 stops.iter_mut().enumerate().for_each(|(i, stop)| stop.passable &= i == *first);
                 stops
             };
-            passable.iter().map(only).collect()
-        };
+            begun.extend(passable.iter().map(only));
+        }
         let paced = |stops: Vec<Stop>| {
             Pace::ALL.map(|pace| {
                 let options = OrionOptions { pace, ..orion };

@@ -172,7 +172,9 @@ impl<S: Subject> Round<'_, S> {
         for (i, strategies) in &mut chosen {
             if let Some(most) = best.get(i) {
                 let works = several.iter().zip(&counts).filter(|((k, _), count)| k == i && *count == most);
-                *strategies = works.map(|((_, strategy), _)| strategy.clone()).collect();
+                let works = works.map(|((_, strategy), _)| strategy.clone());
+                // Of several that are equally good the first; all of them, if none works.
+                *strategies = works.take(if *most > 0 { 1 } else { usize::MAX }).collect();
             }
         }
         Ok(chosen)
