@@ -8,7 +8,7 @@ enum { WORDS = 1024 };
 
 static const char *kind;
 static long count;
-static atomic_long shared;
+static atomic_long shared, words[WORDS];
 long plain[2][WORDS];
 long sink[2];
 
@@ -27,6 +27,12 @@ static void *work(void *argument) {
     EACH("add-seq_cst", atomic_fetch_add_explicit(&shared, 1, memory_order_seq_cst))
     EACH("read", sum += own[i % WORDS])
     EACH("write", own[i % WORDS] = i)
+    EACH("mix", switch (i & 3) {
+        case 0: sum += atomic_load_explicit(&words[i / 4 % WORDS], memory_order_relaxed); break;
+        case 1: own[i / 4 % WORDS] = i; break;
+        case 2: atomic_store_explicit(&words[(i + 7) / 4 % WORDS], i, memory_order_relaxed); break;
+        default: atomic_fetch_add_explicit(&shared, 1, memory_order_relaxed);
+    })
     sink[(long)argument] = sum;
     return NULL;
 }

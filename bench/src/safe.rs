@@ -1,12 +1,13 @@
-//! Memory-model safety: what `safe` explores beside `check` under the model itself, for the programs of tests/programs;
-//! and what watching a long execution costs.
+//! Memory-model safety: what `safe` explores beside `check` under the model itself, and what watching a long execution
+//! costs.
 
-use crate::check::{PROGRAMS, compile};
+use crate::check::compile;
 use crate::native::{children_seconds, compile as compile_file};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, Explored, Results, monotonic_after, run_campaign};
 use fencepost_trace::{CampaignSpec, FindingKind, Method, Model};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How many operations a long execution has.
@@ -15,46 +16,78 @@ const LONG: u64 = 10_000_000;
 /// An exploration is given up after this.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Besides those that `check` is measured on: what is not safe, and data structures.
-const MORE: [(&str, &str); 20] = [
+/// Programs of tests/programs, examples/safe and examples/hunt, with and without what makes them safe. Those of `check`
+/// that take longest are smaller here.
+const PROGRAMS: [(&str, &str); 47] = [
+    ("safe/idle", ""),
+    ("safe/idle", "-DFIXED"),
+    ("sb", "-DN=6"),
+    ("sb", "-DN=6 -DSC"),
+    ("mp", "-DN=4"),
+    ("mp", "-DN=4 -DWEAK"),
+    ("iriw", "-DN=4"),
+    ("dekker", "-DN=2"),
+    ("dekker", "-DN=2 -DWEAK"),
+    ("peterson", "-DN=2"),
+    ("peterson", "-DN=2 -DWEAK"),
+    ("lamport", "-DN=2"),
+    ("lamport", "-DN=2 -DWEAK"),
+    ("bakery", "-DN=2"),
+    ("bakery", "-DN=2 -DWEAK"),
+    ("bakery", "-DN=3 -DK=1 -DWEAK"),
+    ("chaselev", "-DN=2 -DS=2"),
+    ("chaselev", "-DN=2 -DS=2 -DWEAK"),
+    ("mcr_example", "-DN=1"),
     ("mcr_example", "-DN=2"),
     ("mcr_example", "-DN=3"),
-    ("mp", "-DN=2 -DWEAK"),
-    ("dekker", "-DWEAK"),
-    ("peterson", "-DWEAK"),
-    ("lamport", "-DWEAK"),
-    ("bakery", "-DWEAK"),
-    ("chaselev", "-DN=2 -DS=2 -DWEAK"),
-    ("hunt/dekker", ""),
-    ("hunt/dekker", "-DFENCES"),
-    ("hunt/bakery", ""),
-    ("hunt/bakery", "-DFENCES"),
-    ("hunt/msn", ""),
-    ("hunt/msn", "-DFENCES"),
-    ("hunt/ms2", ""),
-    ("hunt/ms2", "-DSTORE_STORE"),
-    ("hunt/harris", ""),
-    ("hunt/lazylist", ""),
-    ("hunt/lazylist", "-DFENCES"),
-    ("hunt/snark", ""),
+    ("msqueue", "-DN=2 -DR=1"),
+    ("ms2", "-DN=3"),
+    ("treiber", "-DN=2"),
+    ("ticket", "-DN=4"),
+    ("spsc", "-DN=4"),
+    ("spsc", "-DN=4 -DWEAK"),
+    ("fib_bench", "-DN=4"),
+    ("readers", "-DN=8"),
+    ("rwlock", "-DN=2 -DW=2"),
+    ("ninc", "-DN=5"),
+    ("account", "-DN=2 -DFIXED"),
+    ("stack_unsafe", "-DN=2"),
+    ("stack_unsafe", "-DN=2 -DFIXED"),
+    ("hunt/charset", ""),
+    ("hunt/charset", "-DFENCES"),
+    ("hunt/crypt_util", ""),
+    ("hunt/observed", ""),
+    ("hunt/observed", "-DFENCES"),
+    ("hunt/msn", "-DSMALL"),
+    ("hunt/msn", "-DSMALL -DFENCES"),
+    ("hunt/ms2", "-DSMALL"),
+    ("hunt/ms2", "-DSMALL -DSTORE_STORE"),
+    ("hunt/harris", "-DSMALL"),
+    ("hunt/harris", "-DSMALL -DFENCES"),
+    ("hunt/lazylist", "-DSMALL"),
+    ("hunt/lazylist", "-DSMALL -DFENCES"),
 ];
 
 /// Prints the tables.
 pub fn measure() {
     let directory = tempfile::tempdir().expect("a directory");
     let runtime = runtime_directory().expect("the runtime can be unpacked").join(NAME);
-    println!("| program | model | verdict | executions of safe | executions of check |");
-    println!("|---|---|---|---|---|");
-    for (name, defines) in PROGRAMS.into_iter().chain(MORE) {
-        let program = match name.strip_prefix("hunt/") {
+    println!("| program | executions of safe | tso | check --model tso | pso | check --model pso |");
+    println!("|---|---|---|---|---|---|");
+    let mut more = 0;
+    for (name, defines) in PROGRAMS {
+        let program = match name.split_once('/') {
             None => compile(directory.path(), name, defines),
-            Some(file) => {
-                let source = crate::costs::programs().join("../../examples/hunt").join(format!("{file}.c"));
-                let mut flags = vec!["-g", "-fsanitize=thread"];
+            Some((_, file)) => {
+                let examples = crate::costs::programs().join("../../examples");
+                let header = examples.join("../crates/native/include");
+                let header = header.to_str().expect("a path");
+                let mut flags = vec!["-g", "-fsanitize=thread", "-Wno-tsan", "-I", header];
                 flags.extend(defines.split_whitespace());
-                compile_file(directory.path(), &source, file, &flags)
+                compile_file(directory.path(), &examples.join(name).with_extension("c"), file, &flags)
             }
         };
+        let mut row = String::new();
         for model in [Model::Tso, Model::Pso] {
             let (watched, safe) = explore(&program, &runtime, Model::Sc, &[model]);
             let (_, check) = explore(&program, &runtime, model, &[]);
@@ -64,15 +97,26 @@ pub fn measure() {
                 (false, true) => "safe",
                 (false, false) => "incomplete",
             };
-            let number = |explored: Explored| match explored.complete {
-                true => (explored.executions + explored.blocked).to_string(),
-                false => format!("more than {}", explored.executions + explored.blocked),
-            };
-            println!("| {name} {defines} | {model} | {verdict} | {} | {} |", number(safe), number(check));
+            more += u32::from(executions(&safe) > executions(&check));
+            if row.is_empty() {
+                row = format!("| {name} {defines} | {} |", number(&safe));
+            }
+            row += &format!(" {verdict} | {} |", number(&check));
         }
+        println!("{row}");
     }
-    println!();
+    println!("\nMore executions than check: {more} times.\n");
     watching(directory.path(), &runtime);
+}
+
+fn executions(explored: &Explored) -> u64 {
+    explored.executions + explored.blocked
+}
+
+/// How many executions there are, or how many there were time for.
+fn number(explored: &Explored) -> String {
+    let more = if explored.complete { "" } else { "more than " };
+    format!("{more}{}", executions(explored))
 }
 
 /// Explores all, or as much as there is time for.
@@ -103,10 +147,9 @@ fn watching(directory: &Path, runtime: &Path) {
         assert_eq!(results.executions, 1, "{kind}: {:?}", results.notes);
         children_seconds() - before
     };
-    const KINDS: [&str; 5] = ["load-relaxed", "store-relaxed", "add-relaxed", "read", "write"];
+    const KINDS: [&str; 6] = ["mix", "load-relaxed", "store-relaxed", "add-relaxed", "read", "write"];
     const ALL: [Model; 4] = [Model::Tso, Model::Pso, Model::Pslo, Model::C11];
-    KINDS.iter().for_each(|kind| _ = run(kind, &ALL, LONG / 100));
-    let short = children_megabytes();
+    let [short, long] = [LONG / 20, LONG].map(|accesses| most_memory(|| _ = run("mix", &ALL, accesses)));
     println!("| operation | accesses | sc, seconds | watched for tso | watched for tso, pso, pslo, c11 |");
     println!("|---|---|---|---|---|");
     for kind in KINDS {
@@ -114,17 +157,40 @@ fn watching(directory: &Path, runtime: &Path) {
         let over = |time: f64| format!("{time:.2} ({:.2} times)", time / alone);
         println!("| {kind} | {LONG} | {alone:.2} | {} | {} |", over(one), over(all));
     }
-    let long = children_megabytes();
-    println!("\nMost memory of a process: {short:.1} MB with {} accesses, {long:.1} MB with {LONG}.", LONG / 100);
+    println!(
+        "\nMost memory, watched for all, mix: {short:.1} MB with {} accesses, {long:.1} MB with {LONG}.",
+        LONG / 20
+    );
 }
 
-/// The most memory that a process has had that was started from here and has ended.
-fn children_megabytes() -> f64 {
-    // SAFETY: the structure is plain data, which the call fills in.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage), 0);
-        usage
-    };
-    usage.ru_maxrss as f64 / 1024.0
+/// The most memory, in megabytes, that a process has had that was started meanwhile. It is looked at now and then.
+fn most_memory(work: impl FnOnce()) -> f64 {
+    let (most, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for kilobytes in children().into_iter().filter_map(peak_of) {
+                    most.fetch_max(kilobytes, Ordering::Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        work();
+        over.store(true, Ordering::Relaxed);
+    });
+    most.into_inner() as f64 / 1024.0
+}
+
+/// The processes that this one has started.
+fn children() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// The most memory that a process has had, in kilobytes.
+fn peak_of(process: String) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }

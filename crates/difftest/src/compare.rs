@@ -24,6 +24,9 @@ pub enum Class {
     Methods,
     /// Exploration comes to no end, and the machine has been tried completely.
     Endless,
+    /// A program is safe for a model exactly if it has as many execution graphs under it as under sc; `safe` says
+    /// otherwise.
+    Safety,
     /// Some source broke down.
     Broken,
 }
@@ -38,6 +41,7 @@ impl fmt::Display for Class {
             Class::Jobs => "jobs 2 is not jobs 1",
             Class::Methods => "method rf or causal is not method graph",
             Class::Endless => "check does not end, the reference does",
+            Class::Safety => "safe is not what the numbers of execution graphs say",
             Class::Broken => "broken",
         })
     }
@@ -88,6 +92,9 @@ const SAMPLE: u64 = 16;
 /// Of which of so many programs the other methods of exploration are tried.
 const METHODS: u64 = 8;
 
+/// Of which of so many programs it is asked whether they are safe.
+const SAFETY: u64 = 8;
+
 /// Compares the sources on one program under one model. `seed` decides what is tried beside the usual.
 pub fn compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> Comparison {
     match try_compare(program, subject, effort, seed) {
@@ -107,6 +114,10 @@ pub fn compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
 fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u64) -> io::Result<Comparison> {
     let model = subject.model;
     let check = subject.check(Method::Graph, 1, effort)?;
+    if effort.safe {
+        let disagreement = safety(subject, &check, effort)?;
+        return Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: None });
+    }
     let reference = subject.enumerate(effort)?;
     let mut test = Said::default();
     let enough = if reference.incomplete.is_none() && !effort.thorough { FEW } else { effort.executions };
@@ -171,7 +182,37 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
             }
         }
     }
+    if disagreement.is_none() && seed % SAFETY == 2 {
+        disagreement = safety(subject, &check, effort)?;
+    }
     Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: reference.incomplete })
+}
+
+/// Is the program safe exactly if it has the same execution graphs under the model as under sc? All of those are graphs
+/// of the model, so that their numbers tell. On one core and on two.
+fn safety(subject: Subject<'_>, check: &Said, effort: &Effort) -> io::Result<Option<Disagreement>> {
+    let model = subject.model;
+    if model == Model::Sc || check.incomplete.is_some() {
+        return Ok(None);
+    }
+    let sc = Subject { model: Model::Sc, ..subject }.check(Method::Graph, 1, effort)?;
+    if sc.incomplete.is_some() {
+        return Ok(None);
+    }
+    let graphs = |said: &Said| said.executions + said.blocked;
+    let racy = model == Model::C11 && check.outcomes.contains(RACE);
+    let leaves = racy || graphs(&sc) != graphs(check);
+    let answers = [subject.leaves_sc(1, effort)?, subject.leaves_sc(2, effort)?];
+    if answers.into_iter().all(|answer| answer.is_none_or(|answer| answer == leaves)) && answers[0] == answers[1] {
+        return Ok(None);
+    }
+    let words = answers.map(|answer| match answer {
+        Some(true) => "unsafe",
+        Some(false) => "safe",
+        None => "incomplete",
+    });
+    let about = vec![format!("{} graphs under sc, {} under {model}", graphs(&sc), graphs(check)), words.join(", ")];
+    Ok(Some(Disagreement { model, class: Class::Safety, about, sources: String::new() }))
 }
 
 /// Was it a limit that stopped an exploration, and not something that it does not explore?

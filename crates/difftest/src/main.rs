@@ -60,6 +60,9 @@ struct Args {
     /// The reference leaves nothing out.
     #[arg(long)]
     no_sleep_sets: bool,
+    /// Compare nothing but what `safe` says with the numbers of execution graphs under the models and under sc.
+    #[arg(long)]
+    safe: bool,
     /// Show disagreements as they are.
     #[arg(long)]
     no_shrink: bool,
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
             thorough: args.thorough,
             enumerations: args.enumerations,
             sleep_sets: !args.no_sleep_sets,
+            safe: args.safe,
             ..Effort::default()
         },
         jobs: args.jobs.unwrap_or(2 * cores()),
@@ -207,6 +211,9 @@ fn words(args: &Args) -> String {
     }
     if args.without_known {
         words.push("--without-known".to_owned());
+    }
+    if args.safe {
+        words.push("--safe".to_owned());
     }
     words.push(format!("--threads {} --statements {}", args.threads, args.statements));
     words.join(" ")

@@ -4,7 +4,7 @@
 use crate::units::Unit;
 use fencepost_mailbox::{Message, Restart};
 use fencepost_native::host::{Campaign, Results, monotonic_after, run_campaign};
-use fencepost_trace::{CampaignSpec, Method, Model};
+use fencepost_trace::{CampaignSpec, FindingKind, Method, Model};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -22,6 +22,8 @@ pub struct Effort {
     pub enumerations: u64,
     /// Are executions left out that differ only in the order of steps that commute?
     pub sleep_sets: bool,
+    /// Is nothing compared but what `safe` says?
+    pub safe: bool,
     /// How long a source may take.
     pub time: Duration,
 }
@@ -33,6 +35,7 @@ impl Default for Effort {
             thorough: false,
             enumerations: 5_000,
             sleep_sets: true,
+            safe: false,
             time: Duration::from_secs(4),
         }
     }
@@ -155,6 +158,24 @@ impl Subject<'_> {
             _ => Some(told(&results.notes)),
         };
         Ok(Said { outcomes: outcomes(&results), executions, blocked, incomplete })
+    }
+
+    /// Can the program leave sc under the model, as `safe` sees it? `None` if it does not know.
+    pub fn leaves_sc(&self, jobs: u32, effort: &Effort) -> io::Result<Option<bool>> {
+        let mut campaign = self.campaign(u64::MAX, effort.time);
+        let (deadline, timeout) = (Some(monotonic_after(effort.time)), TIMEOUT.as_nanos() as u64);
+        campaign.request.model = Model::Sc;
+        campaign.request.watch = vec![self.model];
+        campaign.request.restart = Restart::InPlace;
+        campaign.request.max_steps = EVENTS;
+        campaign.request.campaign =
+            CampaignSpec::Explore { jobs, deadline, timeout, findings: u64::MAX, method: Method::Graph };
+        let results = SPENT.on(1, || run_campaign(&campaign))?;
+        let leaves = |kind| matches!(kind, FindingKind::ScViolation | FindingKind::DataRace);
+        Ok(match results.found.iter().any(|found| leaves(found.report.kind)) {
+            true => Some(true),
+            false => results.explored.filter(|explored| explored.complete).map(|_| false),
+        })
     }
 
     /// What every choice of the machine gives.

@@ -26,7 +26,9 @@ pub use message::Message;
 pub use record::{
     AccessSite, Activation, AddressKind, Created, Details, Frame, Irreversible, Memory, Record, Report, Stack, death,
 };
-pub use request::{Fence, Hunt, Observations, Point, Pruning, Request, Restart, Save, Volatile, output_fingerprint};
+pub use request::{
+    Fence, Hunt, Observations, Point, Pruning, Request, Restart, Save, Volatile, Weaker, output_fingerprint,
+};
 pub use saved::{Rhythm, SAVED, Status, seal, unseal};
 pub use table::{Slot, Table};
 

@@ -1,7 +1,7 @@
 //! What the runtime writes to the log.
 
 use crate::{Message, Observations};
-use fencepost_trace::{Action, Answers, FindingKind, GraphStep, Sampling, Trace};
+use fencepost_trace::{Access, Action, Answers, FindingKind, GraphStep, Sampling, Trace};
 use serde::{Deserialize, Serialize};
 
 /// One line of the log.
@@ -84,6 +84,13 @@ pub enum Record {
         /// How many questions of order were answered, and how (not for execution graphs).
         #[serde(default)]
         answers: Option<Answers>,
+    },
+    /// In an exploration that is watched: the program makes an access or has a fence there.
+    Access {
+        /// Where.
+        place: Frame,
+        /// What it did when it was first met.
+        access: Access,
     },
     /// Atomic operations can have this outcome.
     Outcome {

@@ -1,7 +1,7 @@
 //! What the host asks for.
 
 use crate::{AccessSite, Frame, HiddenCode};
-use fencepost_trace::{CampaignSpec, Cycle, FenceOrder, Model};
+use fencepost_trace::{CampaignSpec, Cycle, FenceOrder, Model, RmwOrder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -46,6 +46,9 @@ pub struct Request {
     /// Fences that the program does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fences: Vec<Fence>,
+    /// Operations and fences of the program that are to be weaker. In explorations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<Weaker>,
     /// Atomic instructions that the instrumentation does not see: they are to be performed by the engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<HiddenCode>,
@@ -99,6 +102,15 @@ pub struct Fence {
     pub before: bool,
     /// Its order.
     pub order: FenceOrder,
+}
+
+/// A seq_cst operation or a fence of the program, made weaker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Weaker {
+    /// The program point that it is at.
+    pub place: Frame,
+    /// Its order; see `Access::weakened`.
+    pub to: RmwOrder,
 }
 
 /// What a volatile access is under c11.

@@ -7,10 +7,12 @@
 use crate::interrupt;
 use crate::worker::{LIBRARY, Server, Worker};
 use fencepost_mailbox::{
-    Activation, End, FILE_SIZE, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
+    Activation, End, FILE_SIZE, Frame, Header, Irreversible, LOG_OFFSET, MAGIC, Message, Observations, Pruning,
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, Volatile, death, limit, state,
 };
-use fencepost_trace::{Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec};
+use fencepost_trace::{
+    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec,
+};
 use memmap2::MmapMut;
 use rustix::fs::MemfdFlags;
 use std::collections::BTreeMap;
@@ -97,6 +99,7 @@ impl Campaign {
                 shared_only: false,
                 stop_at_first: false,
                 fences: Vec::new(),
+                weaker: Vec::new(),
                 hidden: Vec::new(),
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
@@ -211,6 +214,8 @@ pub struct Results {
     pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
+    /// Of an exploration that is watched: accesses and fences of the program, one for each program point.
+    pub accesses: Vec<(Frame, Access)>,
     /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions
     /// that took, and why there may be others.
     pub collected: Option<Collected>,
@@ -807,6 +812,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.failure = into.failure.take().or(other.failure);
     into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
+    into.accesses.extend(other.accesses);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
         let same =
@@ -934,6 +940,7 @@ impl Mailbox {
                 Ok(Record::Explored { complete, executions, blocked, answers }) => {
                     part.explored = Some(Explored { complete, executions, blocked, answers });
                 }
+                Ok(Record::Access { place, access }) => part.accesses.push((place, access)),
                 Ok(Record::Outcome { outcome }) => {
                     part.collected.get_or_insert_with(Collected::default).outcomes.push(outcome);
                 }

@@ -1,5 +1,6 @@
 //! Words that reports have a fixed list of.
 
+use fencepost_trace::FenceOrder;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -68,6 +69,28 @@ pub enum FenceKind {
     /// Both of these.
     #[serde(rename = "store-store, load-load")]
     Both,
+}
+
+impl FenceKind {
+    /// What a fence of this order keeps apart.
+    pub fn of(order: FenceOrder) -> FenceKind {
+        match order {
+            FenceOrder::SeqCst => FenceKind::Full,
+            FenceOrder::Release => FenceKind::StoreStore,
+            FenceOrder::Acquire => FenceKind::LoadLoad,
+            FenceOrder::AcqRel => FenceKind::Both,
+        }
+    }
+
+    /// Such a fence, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            FenceKind::Full => "full fence",
+            FenceKind::StoreStore => "store-store (release) fence",
+            FenceKind::LoadLoad => "load-load (acquire) fence",
+            FenceKind::Both => "acquire and release fence",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,10 @@ pub struct Safety {
     /// The fewest orderings that make it trace-safe.
     #[serde(default)]
     pub orderings: Vec<FenceAdvice>,
-    /// Of a program that is safe: fences that could go and seq_cst operations that could be weaker, one at a time.
+    /// Is it known that none of these can be left out?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimal: Option<bool>,
+    /// Of a program that is safe: fences that could go and seq_cst operations that could be weaker, all together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superfluous: Vec<String>,
 }

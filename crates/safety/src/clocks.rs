@@ -98,6 +98,9 @@ struct LocationState<const W: usize> {
     loaded: Set<W>,
     writer: usize,
     count: u32,
+    /// The numbers of the last stores to it, each at its position, counted round once there are as many as a set has
+    /// room for.
+    last: Vec<u32>,
     /// By thread: how many stores to it there were at its last access.
     seen: Vec<u32>,
 }
@@ -111,6 +114,7 @@ impl<const W: usize> LocationState<W> {
             loaded: Set::EMPTY,
             writer: usize::MAX,
             count: 0,
+            last: Vec::new(),
             seen: Vec::new(),
         }
     }
@@ -201,26 +205,33 @@ impl<const W: usize> Clocks<W> {
     /// that the thread itself has not yet seen there.
     #[inline]
     pub fn overtaken(&self, thread: usize, place: usize) -> impl Iterator<Item = usize> {
-        let seen = self.places[place].seen.get(thread).copied().unwrap_or(0);
-        let all = self.places[place].stores.and(&self.threads[thread].before);
-        let new: Vec<usize> = if all.is_empty() || seen == self.places[place].count {
-            Vec::new()
-        } else {
-            all.iter().filter(|bit| self.slots[*bit].position > seen).collect()
-        };
-        new.into_iter()
+        let (at, before) = (&self.places[place], &self.threads[thread].before);
+        let seen = at.seen.get(thread).copied().unwrap_or(0);
+        let first = seen.max(at.count - at.last.len() as u32);
+        // What has been forgotten meanwhile is in none of the sets, or another store's number by now.
+        let is_there =
+            move |bit: usize, position| before.has(bit) && at.stores.has(bit) && self.slots[bit].position == position;
+        (first..at.count).filter_map(move |i| {
+            let bit = at.last[i as usize % Set::<W>::ROOM] as usize;
+            is_there(bit, i + 1).then_some(bit)
+        })
     }
 
     /// May the thread's next access, if it is of this kind, stand right before this store to its place, under the
     /// `model`-th model? The store is one that it would [overtake](Self::overtaken).
     #[inline]
     pub fn can_pass(&self, model: usize, thread: usize, place: usize, kind: Kind, bit: usize) -> bool {
-        if kind.writes() && self.places[place].exclusive.has(bit) {
-            return false;
-        }
+        let bound = kind.writes() && self.places[place].exclusive.has(bit);
+        !bound && !self.keeps_behind(model, thread, kind, bit)
+    }
+
+    /// Does the order of the `model`-th model alone keep the thread's next access, if it is of this kind, behind this
+    /// store?
+    #[inline]
+    pub fn keeps_behind(&self, model: usize, thread: usize, kind: Kind, bit: usize) -> bool {
         match &self.orders[model] {
-            Order::Hardware(order) => !order.before(thread, kind).has(bit),
-            Order::Language(order) => !order.before(thread, kind).has(bit),
+            Order::Hardware(order) => order.before(thread, kind).has(bit),
+            Order::Language(order) => order.before(thread, kind).has(bit),
         }
     }
 
@@ -244,6 +255,10 @@ impl<const W: usize> Clocks<W> {
                 }
                 (at.stored, at.loaded) = (*before, Set::EMPTY);
                 at.writer = thread;
+                match at.last.get_mut(at.count as usize % Set::<W>::ROOM) {
+                    Some(oldest) => *oldest = bit as u32,
+                    None => at.last.push(bit as u32),
+                }
                 at.count += 1;
                 let slot = Slot { name, overwritten, position: at.count };
                 if bit < self.slots.len() {

@@ -13,7 +13,7 @@ pub fn check(request: &CheckRequest, sink: &mut dyn Sink) -> Result<Outcome, Err
     let CheckRequest { campaign, method, .. } = request;
     if let (Some(method @ (Method::Rf | Method::Causal)), Model::C11 | Model::Pslo) = (method, campaign.model) {
         let (method, model) = (method.name(), campaign.model);
-        let why = if model == Model::C11 { "what is ordered depends on who was read" } else { "it has no axioms" };
+        let why = if model == Model::C11 { "what is ordered depends on who was read" } else { "loads pass each other" };
         return Err(Error::Usage(format!("--method {method} is for sc, tso and pso: under {model} {why}")));
     }
     let mut log = Log::new(sink);

@@ -6,7 +6,7 @@
 //! | [`TestRequest`] | [`test()`]: many executions, at random | [`Outcome`] |
 //! | [`CheckRequest`] | [`check()`]: every execution | [`Outcome`] |
 //! | [`HuntRequest`] | [`hunt()`]: predicted violations of sequential consistency, forced to happen | [`Outcome`] |
-//! | [`SafeRequest`] | [`safe()`]: can the memory model matter? [`safe_batch()`]: for many litmus tests | [`Outcome`] |
+//! | [`SafeRequest`] | [`safe()`]: can the memory model matter? [`safe_batch()`]: of many | [`Outcome`] |
 //! | [`ReplayRequest`] | [`replay()`]: a recorded execution again | [`Replayed`] |
 //! | none | [`doctor()`]: what is installed, and whether it works | [`Diagnosis`] |
 //! | [`LitmusRequest`] | [`litmus()`]: the final states of litmus tests | [`LitmusTotals`] |
@@ -61,6 +61,7 @@ mod hunt;
 mod limits;
 mod litmus;
 mod native;
+mod orderings;
 mod outcome;
 mod progress;
 mod raw_path;
@@ -79,7 +80,7 @@ pub use event::{Event, Remark, Sink};
 pub use finish::PAGE;
 pub use hunt::hunt;
 pub use limits::{Budget, LITMUS_LIMITS};
-pub use litmus::{LitmusExplored, LitmusTotals, SafeJudged, SafeTotals, Wanted, litmus, safe_batch};
+pub use litmus::{LitmusExplored, LitmusTotals, SafeJudged, SafeTotals, Wanted, litmus};
 pub use outcome::Outcome;
 pub use recording::{try_file, write_whole};
 pub use replay::{Replayed, Rerun, replay};
@@ -87,5 +88,5 @@ pub use request::{
     CampaignRequest, CheckRequest, HuntMethods, HuntRequest, LitmusRequest, ReplayRequest, SafeRequest, Spec,
     TestRequest, Work,
 };
-pub use safe::safe;
+pub use safe::{safe, safe_batch};
 pub use test::test;

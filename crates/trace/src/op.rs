@@ -77,6 +77,43 @@ impl Access {
         }
     }
 
+    /// The access with `to` in the place of seq_cst, as far as that means something for it: a load only acquires, a
+    /// store only releases. A fence of any order gets no stronger by it; relaxed it is none, and `None` is returned.
+    pub fn weakened(mut self, to: RmwOrder) -> Option<Access> {
+        let load = |order: &mut LoadOrder| {
+            if *order == LoadOrder::SeqCst {
+                *order = to.load();
+            }
+        };
+        let rmw = |order: &mut RmwOrder| {
+            if *order == RmwOrder::SeqCst {
+                *order = to;
+            }
+        };
+        match &mut self {
+            Access::Load { order, .. } => load(order),
+            Access::Store { order, .. } if *order == StoreOrder::SeqCst => *order = to.store(),
+            Access::Store { .. } => {}
+            Access::Rmw { order, .. } => rmw(order),
+            Access::CompareExchange { success, failure, .. } => {
+                rmw(success);
+                load(failure);
+            }
+            Access::Fence { order } => {
+                let acquires = order.acquires() && to.load().acquires();
+                let releases = order.releases() && to.store().releases();
+                *order = match (acquires, releases) {
+                    _ if to == RmwOrder::SeqCst => *order,
+                    (true, true) => FenceOrder::AcqRel,
+                    (true, false) => FenceOrder::Acquire,
+                    (false, true) => FenceOrder::Release,
+                    (false, false) => return None,
+                };
+            }
+        }
+        Some(self)
+    }
+
     /// The guard of an access that waits; [`Guard::Any`] for all others.
     #[inline]
     pub fn guard(&self) -> Guard {

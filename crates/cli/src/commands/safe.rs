@@ -18,7 +18,7 @@ use std::time::Duration;
 /// is less: the outcomes are the same. Exit status 0 means trace-safe, 1 that it is not, 3 that a limit stopped the
 /// work.
 ///
-/// Several litmus tests, or several models, give a line for each test and model.
+/// Several targets, or several models, give a line for each target and model, and nothing is written to --out.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// An executable built with -fsanitize=thread or `fencepost cc`, a .c, .cc, .cpp or .rs file, or .litmus files;
@@ -76,11 +76,6 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     }
     if request.resume {
         return Err(Error::usage("--resume is for one target under one model"));
-    }
-    let is_litmus = |target: &PathBuf| target.is_dir() || target.extension().is_none_or(|ext| ext == "litmus");
-    if let Some(other) = request.targets.iter().find(|target| !is_litmus(target)) {
-        let problem = "several targets or models are for litmus tests: name one program and one model";
-        return Err(Error::usage(format!("{}: {problem}", other.display())));
     }
     let mut printer = Printer { screen, problem: None };
     let totals = safe_batch(&request, &mut printer)?;

@@ -76,7 +76,7 @@ impl<T: Threads> Explorer<T> {
     /// An exploration that has not begun. Models other than SC, TSO and PSO have no such exploration.
     pub fn new(program: T, options: Options, equivalence: Equivalence) -> Result<Self, ExploreError> {
         let checker = match options.model {
-            Model::Sc | Model::Tso | Model::Pso => Checker::new(options.model),
+            Model::Sc | Model::Tso | Model::Pso => Some(Checker::new(options.model)),
             Model::Pslo | Model::C11 => None,
         };
         Ok(Explorer {

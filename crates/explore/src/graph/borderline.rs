@@ -42,11 +42,13 @@ impl Borderline {
 #[derive(Debug)]
 pub struct Judge {
     model: Model,
-    checker: Option<Checker>,
+    checker: Checker,
     /// Pairs of program points that have been told.
     known: FxHashSet<(u32, u32)>,
     sets: WaitSets,
     walk: Vec<Node>,
+    /// Was there something that cannot be answered?
+    unanswered: bool,
     small: Clocks<1>,
     medium: Clocks<4>,
     large: Clocks<32>,
@@ -60,6 +62,8 @@ pub enum Unjudged {
     NotSc,
     /// It has more stores than there is room for.
     TooLong,
+    /// A store may come before one that others overlap in part: what that would make of theirs is not known.
+    Overlapping,
 }
 
 impl Judge {
@@ -72,6 +76,7 @@ impl Judge {
             known: FxHashSet::default(),
             sets: WaitSets::default(),
             walk: Vec::new(),
+            unanswered: false,
             small: Clocks::new(&models, false),
             medium: Clocks::new(&models, false),
             large: Clocks::new(&models, false),
@@ -122,6 +127,7 @@ impl Judge {
         clocks: impl Fn(&mut Judge) -> &mut Clocks<W>,
     ) -> Result<Vec<Borderline>, Unjudged> {
         let mut found = Vec::new();
+        self.unanswered = false;
         clocks(self).clear();
         clocks(self).make_room(graph.threads(), graph.places());
         let mut bit = 0;
@@ -153,8 +159,8 @@ impl Judge {
             };
             match kind_of(graph, node) {
                 Kind::Load { .. } if is_weaving(data.flags) => {
+                    // It reads nothing that its thread could see.
                     let write = graph.next(node).expect("what is woven is written next");
-                    clocks.access(thread, place.index(), kind_of(graph, node), None);
                     let bit = store(clocks, write, kind_of(graph, write));
                     clocks.bind_last(place.index(), bit);
                 }
@@ -167,7 +173,7 @@ impl Judge {
                 kind @ Kind::Load { .. } => clocks.access(thread, place.index(), kind, None),
             }
         }
-        Ok(found)
+        if self.unanswered && found.is_empty() { Err(Unjudged::Overlapping) } else { Ok(found) }
     }
 
     /// Can the access of `node` be performed too early?
@@ -184,8 +190,11 @@ impl Judge {
         let overtaken: Vec<usize> = clocks(self).overtaken(thread, place.index()).collect();
         for bit in overtaken.into_iter().rev() {
             let slot = *clocks(self).slot(bit);
-            let pair = (data.label, graph.node(Node(slot.name)).label);
-            if self.known.contains(&pair) {
+            let passed = graph.node(Node(slot.name));
+            let pair = (data.label, passed.label);
+            // In one cell, but with no byte in common, they come in no order.
+            let apart = passed.access.location().zip(access.location()).is_some_and(|(a, b)| !a.overlaps(b));
+            if apart || self.known.contains(&pair) {
                 continue;
             }
             let whole = slot.overwritten;
@@ -197,6 +206,8 @@ impl Judge {
                 let mut passes = |kind| clocks(self).can_pass(0, thread, place.index(), kind, bit);
                 let bound = weaves.then_some(Kind::Rmw { order: RmwOrder::Relaxed });
                 if !passes(kind) || bound.is_some_and(|kind| !passes(kind)) {
+                    let part_of_cell = kind.writes() && is_weaving(passed.flags);
+                    self.unanswered |= part_of_cell && !clocks(self).keeps_behind(0, thread, kind, bit);
                     continue;
                 }
                 let borderline = self.successor(graph, node, place, Node(slot.name), kind, variant);
@@ -211,10 +222,9 @@ impl Judge {
 
     /// What the clocks leave open under c11: the order of seq_cst events.
     fn is_certain(&mut self, found: &Borderline) -> bool {
-        let Some(checker) = &mut self.checker else { return true };
         let graph = &found.successor;
-        let admitted = checker.admits(graph, found.event)
-            && graph.next(found.event).is_none_or(|write| checker.admits(graph, write));
+        let admitted = self.checker.admits(graph, found.event)
+            && graph.next(found.event).is_none_or(|write| self.checker.admits(graph, write));
         debug_assert!(self.model == Model::C11 || admitted, "the clocks of {} and its axioms differ", self.model);
         admitted
     }

@@ -6,7 +6,7 @@ use std::fmt;
 /// What can go wrong with the program or with the request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ExploreError {
-    /// The model has no axioms to explore by.
+    /// The model cannot be explored in this way.
     NoAxioms(Model),
     /// A thread did something else than before, although it got the same replies.
     Nondeterministic(ThreadId),

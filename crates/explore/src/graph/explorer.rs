@@ -87,7 +87,7 @@ pub struct Explorer<T> {
 impl<T: Threads> Explorer<T> {
     /// An exploration that has not begun.
     pub fn new(program: T, options: Options) -> Result<Self, ExploreError> {
-        let checker = Checker::new(options.model).ok_or(ExploreError::NoAxioms(options.model))?;
+        let checker = Checker::new(options.model);
         let mut walk = Walk::new(program, options.drains, options.max_events);
         walk.rounds = options.rounds;
         Ok(Explorer {
@@ -254,7 +254,7 @@ impl<T: Threads> Explorer<T> {
     /// Goes on from `graph` under another model, until the visitor has enough; what is left of the exploration at hand
     /// is as before. The graph is one that the program can build, and consistent under that model.
     pub fn extend<V: Visitor<T>>(&mut self, graph: Graph, model: Model, visitor: &mut V) -> Result<(), ExploreError> {
-        let other = Checker::new(model).ok_or(ExploreError::NoAxioms(model))?;
+        let other = Checker::new(model);
         let contexts = std::mem::take(&mut self.contexts);
         let checker = std::mem::replace(&mut self.checker, other);
         let before = std::mem::replace(&mut self.options.model, model);

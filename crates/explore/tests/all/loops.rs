@@ -148,8 +148,9 @@ fn a_lock_that_spins_on_compare_exchange_excludes() {
     }
 }
 
+/// It comes back to where it was, in the same state, and has read nothing: nobody can end that.
 #[test]
-fn a_thread_that_only_computes_forever_is_cut_off() {
+fn a_thread_that_goes_around_an_empty_loop_is_a_livelock() {
     let source = r"
         C hang
         { [x]=0; }
@@ -157,5 +158,18 @@ fn a_thread_that_only_computes_forever_is_cut_off() {
         P1 (atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }
         exists (x=1)";
     let found = explore(source, Model::Sc, 100);
-    assert!(found.limits > 0, "{found:?}");
+    assert_eq!((found.livelocks, found.limits), (1, 0), "{found:?}");
+}
+
+/// It is never in the same state twice, and a limit is all there is.
+#[test]
+fn a_thread_that_only_counts_is_cut_off() {
+    let source = r"
+        C count
+        { [x]=0; }
+        P0 (atomic_int* x) { int i = 0; while (i < 1000000) { i = i + 1; } }
+        P1 (atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }
+        exists (x=1)";
+    let found = explore(source, Model::Sc, 100);
+    assert!(found.limits > 0 && found.livelocks == 0, "{found:?}");
 }

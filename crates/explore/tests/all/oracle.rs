@@ -44,7 +44,7 @@ fn check(family: &str, jobs: usize) {
     let mut checked = 0;
     for case in corpus(family) {
         let name = case.litmus.name();
-        for model in [Model::Sc, Model::Tso, Model::Pso, Model::C11] {
+        for model in Model::ALL {
             let Some(expected) = case.expected(model) else { continue };
             checked += 1;
             let program = case.litmus.program();

@@ -135,7 +135,8 @@ fn graphs(script: &Script, model: Model) -> u64 {
 }
 
 /// Random programs: safe exactly if there are as many execution graphs under the model as under sc. (All graphs of sc
-/// are graphs of the model, so that the sets are the same.)
+/// are graphs of the model, so that the sets are the same.) What is safe under a weaker hardware model is safe under a
+/// stronger one.
 #[test]
 fn random_programs() {
     let mut random = Random::new(14);
@@ -145,15 +146,18 @@ fn random_programs() {
         let recipe = Recipe { threads: 2 + i % 2, operations: 3 + i % 3, locations: APART, plain: false };
         let script = random_script(&mut random, recipe);
         let sc = graphs(&script, Model::Sc);
-        for model in [Model::Tso, Model::Pso, Model::C11] {
+        let mut stronger = true;
+        for model in [Model::Tso, Model::Pso, Model::Pslo, Model::C11] {
             let expected = graphs(&script, model) == sc;
             unsafe_ones += u64::from(!expected);
-            if ride(script.clone(), model).0.found.is_none() != expected {
+            let safe = ride(script.clone(), model).0.found.is_none();
+            if safe != expected || (safe && !stronger && model != Model::C11) {
                 wrong.push(format!("program {i} {model}: safe is {expected}\n{:?}", script.threads));
             }
+            stronger = safe;
         }
     }
     // Both answers occur.
-    assert!((100..2_900).contains(&unsafe_ones), "{unsafe_ones}");
+    assert!((100..3_900).contains(&unsafe_ones), "{unsafe_ones}");
     report(programs, &wrong);
 }

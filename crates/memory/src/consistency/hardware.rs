@@ -1,4 +1,4 @@
-//! SC, TSO and PSO: the edges out of an event.
+//! SC, TSO, PSO and PSLO: the edges out of an event.
 //!
 //! Each model is one acyclic relation over events: what it preserves of program order, the order of
 //! barriers, communication between threads (reads-from of another thread, coherence, and reads-before). Preserved
@@ -52,9 +52,15 @@ fn is_rmw(flags: Flags) -> bool {
     flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES)
 }
 
+/// A load of the program's. What a store to part of a cell reads of the rest is none: it stands for the store's place in
+/// coherence order, and that store may still be in a buffer when later loads are performed.
+fn is_load(flags: Flags) -> bool {
+    flags.has(Flags::READ) && !flags.has(Flags::WEAVES)
+}
+
 /// Is it before everything later in its thread, under tso and pso alike?
 fn orders_all_later(flags: Flags) -> bool {
-    flags.has(Flags::READ)
+    is_load(flags)
         || is_rmw(flags)
         || flags.has(Flags::WRITE.with(Flags::SC))
         || flags.has(Flags::FENCE.with(Flags::SC))
@@ -77,6 +83,7 @@ pub(super) fn program_order(model: Model, graph: &Graph, node: Node, push: &mut 
     match model {
         Model::Sc => sc_program(graph, node, push),
         Model::Tso => tso_program(graph, node, push),
+        Model::Pslo => pslo_program(graph, node, push),
         _ => pso_program(graph, node, push),
     }
 }
@@ -85,7 +92,7 @@ pub(super) fn program_order(model: Model, graph: &Graph, node: Node, push: &mut 
 fn push_all_later(graph: &Graph, data: &NodeData, push: &mut impl FnMut(Node)) {
     for later in &graph.thread(data.thread)[data.index as usize + 1..] {
         push(*later);
-        if graph.node(*later).flags.has(Flags::READ) {
+        if is_load(graph.node(*later).flags) {
             break;
         }
     }
@@ -156,4 +163,52 @@ fn collects(graph: &Graph, node: Node, flags: Flags) -> bool {
         return graph.next(node).is_some_and(|write| graph.node(write).flags.has(Flags::RELEASE));
     }
     flags.has(Flags::RELEASE) || flags.has(Flags::READ.with(Flags::FAILED).with(Flags::SC))
+}
+
+/// PSLO: load → store. Release and seq_cst as under PSO. An acquiring load or RMW comes before everything later, and an
+/// acquire fence keeps the loads before it before everything behind it.
+pub(super) fn pslo(graph: &Graph, node: Node, search: &mut Search) {
+    pslo_program(graph, node, &mut |next| search.push(next));
+    push_communication(graph, node, false, search);
+}
+
+fn pslo_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
+    let data = graph.node(node);
+    let later = &graph.thread(data.thread)[data.index as usize + 1..];
+    let full = Flags::FENCE.with(Flags::SC);
+    // NOTE: as under PSO, the write half of an RMW is before whatever its read half is.
+    let read = match data.flags {
+        flags if is_load(flags) => Some(flags),
+        flags if is_rmw(flags) => graph.previous(node).map(|read| graph.node(read).flags),
+        _ => None,
+    };
+    if read.is_some_and(|read| read.has(Flags::ACQUIRE))
+        || data.flags.has(full)
+        || data.flags.has(Flags::WRITE.with(Flags::SC))
+    {
+        later.iter().for_each(|later| push(*later));
+        return;
+    }
+    let fence = data.flags.has(Flags::FENCE);
+    if fence && !data.flags.has(Flags::RELEASE) {
+        return;
+    }
+    // NOTE: an acquire fence is no event on the way, since a store before it is not before a load behind it.
+    let mut acquired = false;
+    for next in later {
+        let flags = graph.node(*next).flags;
+        let ordered = match flags {
+            _ if acquired => true,
+            flags if flags.has(full) => !fence,
+            flags if flags.has(Flags::FENCE) => {
+                acquired = read.is_some() && flags.has(Flags::ACQUIRE);
+                !fence && flags.has(Flags::RELEASE)
+            }
+            flags if flags.has(Flags::WRITE) && (fence || read.is_some()) => true,
+            flags => !fence && collects(graph, *next, flags),
+        };
+        if ordered {
+            push(*next);
+        }
+    }
 }

@@ -70,9 +70,9 @@ impl Search {
 }
 
 impl Checker {
-    /// A checker for one model. PSLO has a machine alone.
-    pub fn new(model: Model) -> Option<Checker> {
-        (model != Model::Pslo).then(|| Checker { model, search: Search::default() })
+    /// A checker for one model.
+    pub fn new(model: Model) -> Checker {
+        Checker { model, search: Search::default() }
     }
 
     /// The model.
@@ -80,7 +80,7 @@ impl Checker {
         self.model
     }
 
-    /// The events of its own thread that `node` comes before under the model, whatever is read (SC, TSO, PSO); the
+    /// The events of its own thread that `node` comes before under the model, whatever is read (not C11); the
     /// closure of these edges is all that the model preserves of program order.
     pub fn program_order(&self, graph: &Graph, node: Node, mut push: impl FnMut(Node)) {
         hardware::program_order(self.model, graph, node, &mut push);
@@ -118,7 +118,8 @@ impl Checker {
             Model::Sc => !self.search.cycle_through(graph, node, hardware::sc),
             _ if !self.coherent(graph, node) => false,
             Model::Tso => !self.search.cycle_through(graph, node, hardware::tso),
-            Model::Pso | Model::Pslo => !self.search.cycle_through(graph, node, hardware::pso),
+            Model::Pso => !self.search.cycle_through(graph, node, hardware::pso),
+            Model::Pslo => !self.search.cycle_through(graph, node, hardware::pslo),
             // With seq_cst events alone, psc is all of program order and communication: RC11 is SC.
             Model::C11 if graph.all_sc() => !self.search.cycle_through(graph, node, hardware::sc),
             Model::C11 => c11::sc_order(graph, node, &mut self.search),

@@ -39,11 +39,15 @@ fn safety(safety: &Safety) -> String {
     };
     let mut text = format!("  trace-safe: {}; state-safe: {}\n", word(safety.trace_safe), word(safety.state_safe));
     for fence in &safety.orderings {
-        let fewest = if fence.verified { "makes it safe" } else { "not verified" };
-        text += &format!("  ordering: {} ({fewest})\n", clean(&fence.advice));
+        text += &format!("  ordering: {}\n", clean(&fence.advice));
     }
+    text += match (safety.orderings.is_empty(), safety.minimal) {
+        (true, _) => "",
+        (false, Some(true)) => "  with these the program is safe, and without any one of them it is not (proved)\n",
+        (false, _) => "  with these the program is safe (proved); there was no time to see whether all are needed\n",
+    };
     for place in &safety.superfluous {
-        text += &format!("  could be weaker, and the program still safe: {}\n", clean(place));
+        text += &format!("  not needed for that: {}\n", clean(place));
     }
     text
 }

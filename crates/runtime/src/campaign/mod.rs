@@ -146,6 +146,9 @@ fn prepare(request: &Request) {
     for fence in &request.fences {
         control::add_fence(modules::label_at(&fence.place), fence.before, fence.order);
     }
+    for weaker in &request.weaker {
+        control::weaken(modules::label_at(&weaker.place), weaker.to);
+    }
     if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
         hunt::prepare(trials, asked);
     }

@@ -194,6 +194,7 @@ pub fn range_stored(address: usize, length: usize, pc: usize) {
         mode::HARDWARE => from(pc, || view::range(address, length, true, pc)),
         mode::EXPLORED => {
             super::volatile::finish_first();
+            unseen::announced(address, length);
             shared_range(address, length, true, pc);
         }
         _ => {}

@@ -4,8 +4,8 @@ mod output;
 
 use crate::platform::global::{self, Entered, Global};
 use crate::platform::{failure, modules, sys};
-use fencepost_mailbox::{FILE_SIZE, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
-use fencepost_trace::Method;
+use fencepost_mailbox::{FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
+use fencepost_trace::{Access, Method};
 pub use output::{
     FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, complained, drop_output, read_output,
     separate_output,
@@ -106,6 +106,14 @@ pub fn note(text: impl Into<Message>) {
     let message = text.into();
     if header.table.met(hash(("note", &message)), results().execution) != Some(false) {
         log(&Record::Note(message));
+    }
+}
+
+/// The program makes an access or has a fence there: said once.
+pub fn access(place: Frame, access: Access) {
+    let Some(header) = header() else { return };
+    if header.table.met(hash(("access", &place)), results().execution) != Some(false) {
+        log(&Record::Access { place, access });
     }
 }
 

@@ -287,12 +287,8 @@ fn advice(
         .filter(|(first, second)| if position.before { *second == position.point } else { *first == position.point })
         .map(|(first, second)| (points[*first as usize].label.line, points[*second as usize].label.line))
         .collect();
-    let (kind, name) = match order {
-        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
-        FenceOrder::Release => (FenceKind::StoreStore, "store-store (release) fence"),
-        FenceOrder::Acquire => (FenceKind::LoadLoad, "load-load (acquire) fence"),
-        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
-    };
+    let kind = FenceKind::of(order);
+    let name = kind.words();
     let advice = match (order, position.before, &served[..]) {
         (FenceOrder::Release, true, _) => {
             let what = if point.reads { "operation" } else { "store" };

@@ -1,14 +1,14 @@
 //! Litmus tests.
 
-use super::fenced::{Extra, Fenced, Ran, execute_on};
+use super::fenced::{Fenced, Ran, execute_on, fenced};
 use super::options::Options;
 use super::subject::{
-    Again, Attempt, BASE_SEED, Explored, ExposedGraph, Exposure, Fences, Looked, ProgramPoint, SAMPLES, Sampled, Seen,
-    Subject, Tested,
+    Again, Attempt, BASE_SEED, Explored, ExposedGraph, Exposure, FencePosition, Fences, Looked, ProgramPoint, SAMPLES,
+    Sampled, Seen, Subject, Tested,
 };
 use crate::error::Error;
 use crate::limits::litmus_limits;
-use crate::litmus::LitmusCase;
+use crate::litmus::{Change, LitmusCase};
 use crate::recording::Recording;
 use fencepost_engine::{Planned, Threads};
 use fencepost_explore::enumerate::enumerate;
@@ -23,8 +23,8 @@ use fencepost_predict::Profile;
 use fencepost_predict::confirm::confirm;
 use fencepost_report::{Command, Describe};
 use fencepost_trace::{
-    Cycle, CyclePoint, Event, EventKind, Failure, GraphStep, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
-    execution_seed,
+    Cycle, CyclePoint, Event, EventKind, Failure, FenceOrder, GraphStep, Limits, Model, Outcome, Plan, StrategySpec,
+    ThreadId, execution_seed,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -76,7 +76,7 @@ impl<'a> LitmusSubject<'a> {
         litmus_limits(self.options.max_steps)
     }
 
-    fn execute(&mut self, model: Model, strategy: StrategySpec, fences: &[Extra]) -> Ran {
+    fn execute(&mut self, model: Model, strategy: StrategySpec, fences: &[Change]) -> Ran {
         let (limits, program) = (self.limits(), &mut self.program);
         let mut strategy = Planned::new(model, strategy, None).expect("internal error: a hunt follows no graph");
         let options = MachineOptions::with_buffer(self.options.buffer);
@@ -123,23 +123,23 @@ impl<'a> LitmusSubject<'a> {
     }
 
     /// Runs one execution graph again.
-    fn replay(&mut self, model: Model, steps: &[GraphStep], fences: &[Extra]) -> Option<Ran> {
-        let (trace, _) = replay_steps(Fenced::new(&mut self.program, fences), model, steps).ok()?;
+    fn replay(&mut self, model: Model, steps: &[GraphStep], fences: &[Change]) -> Option<Ran> {
+        let (trace, _) = replay_steps(fenced(&mut self.program, fences), model, steps).ok()?;
         Some(Ran::of(&self.program, trace))
     }
 
     /// Every execution of a model: by its axioms, or by its machine where it has none to explore by.
-    fn explore_all(&self, model: Model, rounds: u32, fences: &[Extra]) -> Result<Everything, Error> {
+    fn explore_all(&self, model: Model, rounds: u32, fences: &[Change]) -> Result<Everything, Error> {
         let mut program = self.case.test.program();
         let limit = self.limits();
         let everything = || Everything { model, met: Vec::new(), cut: false };
         if model == Model::Pslo {
             let limits = Limits { max_steps: limit.max_steps.min(LONG) };
             let mut all = everything();
-            let mut fenced = Fenced::new(&mut program, fences);
+            let mut fenced = fenced(&mut program, fences);
             let done = enumerate(&mut fenced, model, None, limits, MOST, |fenced, executed| {
                 all.cut |= executed.trace.outcome == Outcome::StepLimit;
-                all.met.push((Ran::of(fenced.program, executed.trace.clone()), None));
+                all.met.push((Ran::of(fenced.program(), executed.trace.clone()), None));
                 if all.cut { Flow::Break(()) } else { Flow::Continue(()) }
             });
             all.cut |= !done.complete;
@@ -148,12 +148,17 @@ impl<'a> LitmusSubject<'a> {
         let max_events = usize::try_from(limit.max_steps).unwrap_or(usize::MAX);
         let options = ExploreOptions { max_events, races: Races::Ignore, rounds, ..ExploreOptions::new(model) };
         let wrong = |error: ExploreError| Error::target(&self.file, error.to_string());
-        let mut explorer = Explorer::new(Fenced::new(&mut program, fences), options).map_err(wrong)?;
+        let mut explorer = Explorer::new(fenced(&mut program, fences), options).map_err(wrong)?;
         explorer.explore(everything).map_err(wrong)
     }
 
-    fn extra(&self, fences: &Fences) -> Vec<Extra> {
-        fences.iter().map(|(place, order)| (self.labels[place.point as usize], place.before, *order)).collect()
+    fn extra(&self, fences: &Fences) -> Vec<Change> {
+        let extra = |(place, order): &(FencePosition, FenceOrder)| Change::Fence {
+            at: self.labels[place.point as usize],
+            before: place.before,
+            order: *order,
+        };
+        fences.iter().map(extra).collect()
     }
 }
 
@@ -347,7 +352,7 @@ impl Everything {
             return Flow::Break(());
         }
         let trace = trace_of(fenced, graph, self.model, outcome);
-        self.met.push((Ran::of(fenced.program, trace), Some(steps_of(graph))));
+        self.met.push((Ran::of(fenced.program(), trace), Some(steps_of(graph))));
         Flow::Continue(())
     }
 }

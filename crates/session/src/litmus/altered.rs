@@ -2,27 +2,39 @@
 
 use fencepost_engine::Threads;
 use fencepost_litmus::LitmusProgram;
-use fencepost_trace::{
-    Access, FenceOrder, Label, LoadOrder, Location, Op, Reply, RmwOrder, StoreOrder, ThreadId, Value,
-};
+use fencepost_trace::{Access, FenceOrder, Label, Location, Op, Reply, RmwOrder, ThreadId, Value};
+use std::borrow::BorrowMut;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What is different, at a program point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// A fence of this order before what is done there.
-    Fence(u32, FenceOrder),
-    /// A fence is left out; a seq_cst operation acquires and releases only.
-    Weaken(u32),
+    /// A fence before or behind what is done there.
+    Fence {
+        /// The program point.
+        at: u32,
+        /// Before it, or behind it?
+        before: bool,
+        /// The fence's order.
+        order: FenceOrder,
+    },
+    /// A fence or a seq_cst operation that is weaker; see [`Access::weakened`].
+    Weaken {
+        /// The program point.
+        at: u32,
+        /// How strong it still is.
+        to: RmwOrder,
+    },
 }
 
 /// The program, changed.
 #[derive(Clone, Debug)]
-pub struct Altered {
-    program: LitmusProgram,
+pub struct Altered<P> {
+    program: P,
     changes: Arc<[Change]>,
     threads: Vec<Lane>,
+    numbered: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -35,51 +47,56 @@ struct Lane {
     answer: Reply,
 }
 
-impl Altered {
-    pub fn new(program: LitmusProgram, changes: &[Change]) -> Altered {
-        Altered { program, changes: changes.into(), threads: Vec::new() }
+impl<P: BorrowMut<LitmusProgram>> Altered<P> {
+    pub fn new(program: P, changes: &[Change]) -> Altered<P> {
+        Altered { program, changes: changes.into(), threads: Vec::new(), numbered: false }
+    }
+
+    /// Program points are described by their numbers, as lines.
+    pub fn numbered(self) -> Altered<P> {
+        Altered { numbered: true, ..self }
     }
 
     /// The test's own program.
     pub fn program(&self) -> &LitmusProgram {
-        &self.program
+        self.program.borrow()
     }
 
-    fn is_weakened(&self, label: u32) -> bool {
-        self.changes.contains(&Change::Weaken(label))
+    /// What is left of an operation; `None` of a fence that is left out.
+    fn weakened(&self, op: Op, label: u32) -> Option<Op> {
+        let Op::Access(access) = op else { return Some(op) };
+        let to = self.changes.iter().find_map(|change| match change {
+            Change::Weaken { at, to } if *at == label => Some(*to),
+            _ => None,
+        });
+        to.map_or(Some(access), |to| access.weakened(to)).map(Op::Access)
+    }
+
+    /// The program's next operation, with the fences around it.
+    fn enqueue(&mut self, thread: ThreadId) {
+        let lane = &mut self.threads[thread.index()];
+        let answer = std::mem::replace(&mut lane.answer, Reply::NONE);
+        let op = self.program.borrow_mut().resume(thread, answer);
+        let label = self.program().label(thread);
+        let Some(op) = self.weakened(op, label) else { return };
+        let fences = |side: bool| {
+            let here = self.changes.iter().filter_map(move |change| match change {
+                Change::Fence { at, before, order } if *at == label && *before == side => Some(*order),
+                _ => None,
+            });
+            here.map(|order| (Op::Access(Access::Fence { order }), false))
+        };
+        let is_access = matches!(op, Op::Access(_));
+        let queue = &mut self.threads[thread.index()].queue;
+        queue.extend(fences(true).filter(|_| is_access));
+        queue.push_back((op, true));
+        queue.extend(fences(false).filter(|_| is_access));
     }
 }
 
-/// What is left of an operation that is made weaker; `None` of a fence.
-fn weaker(op: Op) -> Option<Op> {
-    let Op::Access(mut access) = op else { return Some(op) };
-    let rmw = |order: &mut RmwOrder| {
-        if *order == RmwOrder::SeqCst {
-            *order = RmwOrder::AcqRel;
-        }
-    };
-    let load = |order: &mut LoadOrder| {
-        if *order == LoadOrder::SeqCst {
-            *order = LoadOrder::Acquire;
-        }
-    };
-    match &mut access {
-        Access::Fence { .. } => return None,
-        Access::Load { order, .. } => load(order),
-        Access::Store { order, .. } if *order == StoreOrder::SeqCst => *order = StoreOrder::Release,
-        Access::Store { .. } => {}
-        Access::Rmw { order, .. } => rmw(order),
-        Access::CompareExchange { success, failure, .. } => {
-            rmw(success);
-            load(failure);
-        }
-    }
-    Some(Op::Access(access))
-}
-
-impl Threads for Altered {
+impl<P: BorrowMut<LitmusProgram>> Threads for Altered<P> {
     fn start(&mut self) -> u32 {
-        let threads = self.program.start();
+        let threads = self.program.borrow_mut().start();
         self.threads = vec![Lane { own: true, ..Lane::default() }; threads as usize];
         threads
     }
@@ -90,22 +107,7 @@ impl Threads for Altered {
             lane.answer = reply;
         }
         while self.threads[thread.index()].queue.is_empty() {
-            let answer = self.threads[thread.index()].answer;
-            let op = self.program.resume(thread, answer);
-            let label = self.program.label(thread);
-            let op = if self.is_weakened(label) { weaker(op) } else { Some(op) };
-            let changes = self.changes.clone();
-            let lane = &mut self.threads[thread.index()];
-            lane.answer = Reply::NONE;
-            let Some(op) = op else { continue };
-            if let Op::Access(_) = op {
-                let here = changes.iter().filter_map(|change| match change {
-                    Change::Fence(at, order) if *at == label => Some(*order),
-                    _ => None,
-                });
-                lane.queue.extend(here.map(|order| (Op::Access(Access::Fence { order }), false)));
-            }
-            lane.queue.push_back((op, true));
+            self.enqueue(thread);
         }
         let lane = &mut self.threads[thread.index()];
         let (op, own) = lane.queue.pop_front().expect("the program asks for something");
@@ -114,23 +116,24 @@ impl Threads for Altered {
     }
 
     fn initial(&self, at: Location) -> Value {
-        self.program.initial(at)
+        self.program().initial(at)
     }
 
     fn observed(&self) -> &[Location] {
-        self.program.observed()
+        self.program().observed()
     }
 
     fn label(&self, thread: ThreadId) -> u32 {
-        self.program.label(thread)
+        self.program().label(thread)
     }
 
     fn describe(&self, label: u32) -> Label {
-        self.program.describe(label)
+        if self.numbered { Label { line: label, ..Label::default() } } else { self.program().describe(label) }
     }
 
     fn digest(&self, thread: ThreadId) -> Option<u64> {
-        let left = self.threads.get(thread.index()).map_or(0, |lane| lane.queue.len());
-        self.program.digest(thread).map(|digest| digest.wrapping_mul(31).wrapping_add(left as u64))
+        let lane = self.threads.get(thread.index())?;
+        let here = (lane.queue.len() as u64) << 1 | u64::from(lane.own);
+        Some(self.program().digest(thread)? ^ here.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }

@@ -88,7 +88,7 @@ fn explore_all(case: LitmusCase, request: &LitmusRequest, jobs: usize) -> Result
     let (mut shown, mut errors) = (Vec::new(), Vec::new());
     let progress = Progress::default();
     for model in request.models.iter().copied() {
-        let method = if request.machine { Way::Machine } else { Way::of(model) };
+        let method = if request.machine { Way::Machine } else { Way::Axioms };
         let budget = Budget::new(request.work.executions, request.work.time);
         let watch = Watch {
             model,

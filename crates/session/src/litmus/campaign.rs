@@ -19,7 +19,7 @@ use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
 use fencepost_native::interrupt;
 use fencepost_report::{Command, Seen};
-use fencepost_trace::{Finding, Method, Model, Severity};
+use fencepost_trace::{Finding, Method, Severity};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -69,7 +69,7 @@ pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> 
         let pace = Pace::new(budget, saving, jobs);
         match method {
             None if open => trial(test, watch, &pace, paused),
-            None | Some(Method::Graph) => explore_on(test, watch, Way::of(request.model), &pace, paused),
+            None | Some(Method::Graph) => explore_on(test, watch, Way::Axioms, &pace, paused),
             Some(method) => by_method(test, watch, *method, &pace, paused),
         }
     })?;
@@ -80,8 +80,7 @@ pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> 
     }
     // A finding that ends the exploration leaves the rest unexplored.
     let complete = !tally.limited && (request.keep_going || tally.findings.is_empty());
-    let done = (request.model != Model::Pslo).then_some(done);
-    let summary = Summary { complete: Some(complete), done, ..summary(Command::Check, &tally, started) };
+    let summary = Summary { complete: Some(complete), done: Some(done), ..summary(Command::Check, &tally, started) };
     conclude(case, request, tally, summary, log)
 }
 

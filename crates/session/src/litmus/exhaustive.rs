@@ -23,7 +23,7 @@ use fencepost_explore::graph::{
 use fencepost_litmus::LitmusProgram;
 use fencepost_mailbox::Status;
 use fencepost_memory::graph::{Graph, Node};
-use fencepost_trace::{Failure, FindingKind, Limits, Method, Model, ThreadId};
+use fencepost_trace::{Failure, FindingKind, Limits, Method, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -50,13 +50,6 @@ pub enum Way {
     Axioms,
     /// Every choice of the machine.
     Machine,
-}
-
-impl Way {
-    /// The one that gives the exact answer in the shortest time.
-    pub fn of(model: Model) -> Way {
-        if model == Model::Pslo { Way::Machine } else { Way::Axioms }
-    }
 }
 
 /// Explores everything, as far as the budget goes.

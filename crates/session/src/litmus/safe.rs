@@ -1,14 +1,15 @@
 //! Memory-model safety of a litmus test.
 //!
 //! Every SC execution is explored, and each is judged. Of a test that is unsafe the fewest orderings are looked for
-//! that make it safe: by trying all sets of places, small ones first, each judged in the same way. Of a test that is
-//! safe, each fence and each seq_cst operation is weakened in turn.
+//! that make it safe, each set of them judged in the same way. Of a test that is safe, fences and seq_cst operations
+//! are made weaker, one after the other.
 
 use super::altered::{Altered, Change};
 use super::case::{LitmusCase, State};
 use super::collector::{Stop, Watch, label_of_node, steps};
 use super::exhaustive::{Pace, Way, explore};
 use crate::limits::Budget;
+use crate::orderings::{WEAKER_FENCES, advice, fewest, spare, spared, weakest};
 use crate::progress::Progress;
 use crate::saving::Saving;
 use fencepost_engine::Threads;
@@ -16,13 +17,19 @@ use fencepost_explore::graph::{
     self, Borderline, ExploreError, Explorer, Flow, Halt, Judge, Options, Races, Stuck, Visitor, all_races,
     explore_phase,
 };
+use fencepost_litmus::LitmusProgram;
 use fencepost_mailbox::Status;
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_report::{Describe, FenceAdvice, FenceKind, Safety, VerifiedBy};
-use fencepost_trace::{Failure, FenceOrder, FindingKind, FindingLabel, Label, Limits, Model, StrategySpec, ThreadId};
+use fencepost_report::{Describe, Safety};
+use fencepost_trace::{
+    Access, Failure, FenceOrder, FindingKind, FindingLabel, Label, Limits, Model, RmwOrder, StrategySpec, ThreadId,
+};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+
+/// A test with changes.
+type Program = Altered<LitmusProgram>;
 
 /// So many sets of orderings are tried.
 const MOST_SETS: usize = 3_000;
@@ -73,8 +80,8 @@ struct Met {
     found: Vec<(u64, Borderline)>,
     /// Program points with an access of their thread before them.
     places: BTreeSet<u32>,
-    /// seq_cst operations and fences.
-    strong: BTreeSet<u32>,
+    /// seq_cst operations, and fences.
+    strong: BTreeMap<u32, Access>,
     states: BTreeSet<State>,
 }
 
@@ -106,7 +113,7 @@ impl<'a> Ride<'a> {
         Ride { task, judge, pace, before: before.executions + before.blocked, enough, met }
     }
 
-    fn look(&mut self, program: &Altered, graph: &Graph) -> Flow {
+    fn look(&mut self, program: &Program, graph: &Graph) -> Flow {
         let met = &mut self.met;
         let done = self.before + met.executions + met.blocked;
         self.pace.count.fetch_add(1, Ordering::Relaxed);
@@ -139,8 +146,9 @@ impl Met {
             let mut before = None;
             for node in graph.thread(ThreadId(thread)) {
                 let data = graph.node(*node);
-                if data.flags.has(Flags::SC) {
-                    self.strong.insert(data.label);
+                let is_fence = data.flags.has(Flags::FENCE) && !data.flags.has(Flags::BLOCKED);
+                if is_fence || data.flags.has(Flags::SC) {
+                    self.strong.insert(data.label, data.access);
                 }
                 if data.flags.has(Flags::FENCE) {
                     continue;
@@ -169,25 +177,25 @@ impl Met {
     }
 }
 
-impl Visitor<Altered> for Ride<'_> {
-    fn execution(&mut self, program: &Altered, graph: &Graph) -> Flow {
+impl Visitor<Program> for Ride<'_> {
+    fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
         let flow = self.look(program, graph);
         self.met.executions += 1;
         self.met.states.insert(LitmusCase::state_of_graph(program.program(), graph));
         flow
     }
-    fn stuck(&mut self, program: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         self.met.limited |= stuck == Stuck::Limit;
         let flow = self.look(program, graph);
         self.met.blocked += 1;
         flow
     }
-    fn failed(&mut self, program: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, program: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         let flow = self.look(program, graph);
         self.met.executions += 1;
         flow
     }
-    fn race(&mut self, _: &Altered, _: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &Program, _: &Graph, _: Node, _: Node) -> Flow {
         Flow::Continue(())
     }
 }
@@ -207,8 +215,12 @@ pub fn judge(task: Task<'_>, paused: Option<Paused>) -> Result<Judged, ExploreEr
         match trace_safe {
             Some(false) => {
                 let fences = orderings(task, &ride.places)?;
-                let describe = |at: u32| explorer.program().describe(at);
-                safety.orderings = fences.into_iter().map(|(at, order)| advice(&describe(at), order)).collect();
+                let describe = |(at, order): (u32, FenceOrder)| {
+                    let label = explorer.program().describe(at);
+                    advice(&label, &place(&label), "this", true, order)
+                };
+                safety.orderings = fences.into_iter().map(describe).collect();
+                safety.minimal = (!safety.orderings.is_empty()).then_some(true);
             }
             Some(true) => safety.superfluous = superfluous(task, &explorer, &ride.strong)?,
             None => {}
@@ -241,7 +253,7 @@ fn ride(
     changes: &[Change],
     stop: bool,
     paused: Option<Paused>,
-) -> Result<(Met, Explorer<Altered>), ExploreError> {
+) -> Result<(Met, Explorer<Program>), ExploreError> {
     let enough = if stop { 1 } else { usize::MAX };
     let saving = task.saving.filter(|_| !stop && changes.is_empty());
     let pace = Pace::new(task.budget, saving, if stop { 1 } else { task.jobs });
@@ -261,7 +273,7 @@ fn ride(
 /// Rides until nothing is left, enough was found, or the budget is spent.
 fn ride_on(
     task: Task<'_>,
-    program: &Altered,
+    program: &Program,
     pace: &Pace<'_>,
     enough: usize,
     mut paused: Paused,
@@ -312,7 +324,7 @@ fn state_safe(task: Task<'_>, ride: &Met) -> Result<Option<bool>, ExploreError> 
         stop: Stop::AtRace,
         progress: task.progress,
     };
-    let weak = explore(task.case, watch, Way::of(task.model), task.budget, 1)?;
+    let weak = explore(task.case, watch, Way::Axioms, task.budget, 1)?;
     // A race that only the model's own executions have: what they end in is anybody's guess.
     if weak.findings.iter().any(|found| found.key.kind == FindingKind::DataRace) {
         return Ok(Some(false));
@@ -335,23 +347,23 @@ impl Complete {
     }
 }
 
-impl Visitor<Altered> for Complete {
-    fn execution(&mut self, _: &Altered, graph: &Graph) -> Flow {
+impl Visitor<Program> for Complete {
+    fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
         self.take(graph)
     }
-    fn stuck(&mut self, _: &Altered, graph: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         if stuck == Stuck::Redundant { Flow::Continue(()) } else { self.take(graph) }
     }
-    fn failed(&mut self, _: &Altered, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &Program, graph: &Graph, _: ThreadId, _: Failure) -> Flow {
         self.take(graph)
     }
-    fn race(&mut self, _: &Altered, graph: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
         self.take(graph)
     }
 }
 
 /// In the words of the test, with an execution that goes on from there.
-fn leaving(task: Task<'_>, explorer: &mut Explorer<Altered>, first: u64, found: Borderline) -> Leaving {
+fn leaving(task: Task<'_>, explorer: &mut Explorer<Program>, first: u64, found: Borderline) -> Leaving {
     let Borderline { successor, event, overtaken, after } = found;
     let program = explorer.program().program();
     let labels: Vec<FindingLabel> =
@@ -393,108 +405,36 @@ fn is_safe(task: Task<'_>, changes: &[Change]) -> Result<bool, ExploreError> {
 
 /// The fewest fences that make the test safe, then as weak as can be.
 fn orderings(task: Task<'_>, places: &BTreeSet<u32>) -> Result<Vec<(u32, FenceOrder)>, ExploreError> {
-    let mut asked: HashMap<Vec<u32>, bool> = HashMap::new();
-    let mut safe = |set: &[u32]| -> Result<bool, ExploreError> {
-        if let Some(known) = asked.get(set) {
-            return Ok(*known);
-        }
-        let changes: Vec<Change> = set.iter().map(|at| Change::Fence(*at, FenceOrder::SeqCst)).collect();
-        let answer = is_safe(task, &changes)?;
-        asked.insert(set.to_vec(), answer);
-        Ok(answer)
-    };
-    // As few as possible by leaving out one after the other: what is left cannot spare any.
-    let mut chosen: Vec<u32> = places.iter().copied().collect();
-    if !safe(&chosen)? {
-        return Ok(Vec::new());
-    }
-    for at in places {
-        let fewer: Vec<u32> = chosen.iter().copied().filter(|other| other != at).collect();
-        if safe(&fewer)? {
-            chosen = fewer;
-        }
-    }
-    // There may be a smaller set elsewhere.
-    let all: Vec<u32> = places.iter().copied().collect();
-    let mut tried = 0;
-    'sizes: for size in 1..chosen.len() {
-        let mut indices: Vec<usize> = (0..size).collect();
-        loop {
-            tried += 1;
-            if tried > MOST_SETS {
-                break 'sizes;
-            }
-            let set: Vec<u32> = indices.iter().map(|i| all[*i]).collect();
-            if safe(&set)? {
-                chosen = set;
-                break 'sizes;
-            }
-            if !next_combination(&mut indices, all.len()) {
-                break;
-            }
-        }
-    }
-    let mut fences: Vec<(u32, FenceOrder)> = chosen.into_iter().map(|at| (at, FenceOrder::SeqCst)).collect();
-    for i in 0..fences.len() {
-        for order in [FenceOrder::Acquire, FenceOrder::Release, FenceOrder::AcqRel] {
-            let mut weaker = fences.clone();
-            weaker[i].1 = order;
-            let changes: Vec<Change> = weaker.iter().map(|(at, order)| Change::Fence(*at, *order)).collect();
-            if is_safe(task, &changes)? {
-                fences = weaker;
-                break;
-            }
-        }
-    }
+    let enough = |fences: &[(u32, FenceOrder)]| is_safe(task, &fenced(fences));
+    let candidates: Vec<(u32, FenceOrder)> = places.iter().map(|at| (*at, FenceOrder::SeqCst)).collect();
+    let Some(mut fences) = fewest(&candidates, MOST_SETS, enough)? else { return Ok(Vec::new()) };
+    weakest(&mut fences, |(at, _)| WEAKER_FENCES.map(|order| (*at, order)).to_vec(), enough)?;
     Ok(fences)
 }
 
-fn next_combination(indices: &mut [usize], of: usize) -> bool {
-    let size = indices.len();
-    let Some(i) = (0..size).rev().find(|i| indices[*i] < of - size + i) else { return false };
-    indices[i] += 1;
-    for j in i + 1..size {
-        indices[j] = indices[j - 1] + 1;
-    }
-    true
+/// A fence before each of these.
+fn fenced(fences: &[(u32, FenceOrder)]) -> Vec<Change> {
+    fences.iter().map(|(at, order)| Change::Fence { at: *at, before: true, order: *order }).collect()
 }
 
-fn advice(label: &Label, order: FenceOrder) -> FenceAdvice {
-    let (kind, name) = match order {
-        FenceOrder::SeqCst => (FenceKind::Full, "full fence"),
-        FenceOrder::Release => (FenceKind::StoreStore, "release fence"),
-        FenceOrder::Acquire => (FenceKind::LoadLoad, "acquire fence"),
-        FenceOrder::AcqRel => (FenceKind::Both, "acquire and release fence"),
-    };
-    let advice = format!("{} {}:{}: {name} before this", label.function, label.line, label.column);
-    let (file, line) = (label.file.clone(), label.line);
-    FenceAdvice {
-        advice,
-        file,
-        line,
-        before: true,
-        order: kind,
-        pairs: Vec::new(),
-        verified: true,
-        by: Some(VerifiedBy::Explored),
-        reads: None,
-    }
-}
-
-/// What could be weaker in a test that is safe, one thing at a time.
+/// What could be weaker in a test that is safe, all together.
 fn superfluous(
     task: Task<'_>,
-    explorer: &Explorer<Altered>,
-    strong: &BTreeSet<u32>,
+    explorer: &Explorer<Program>,
+    strong: &BTreeMap<u32, Access>,
 ) -> Result<Vec<String>, ExploreError> {
-    let mut list = Vec::new();
-    for at in strong {
-        if is_safe(task, &[Change::Weaken(*at)])? {
-            let label = explorer.program().describe(*at);
-            list.push(format!("{} {}:{}", label.function, label.line, label.column));
-        }
-    }
-    Ok(list)
+    let list: Vec<(u32, Access)> = strong.iter().map(|(at, access)| (*at, *access)).collect();
+    let spared_ones = spare(&list, |list| {
+        let changes: Vec<Change> = list.iter().map(|(at, to)| Change::Weaken { at: *at, to: *to }).collect();
+        is_safe(task, &changes)
+    })?;
+    let describe = |(at, to): (u32, RmwOrder)| spared(&place(&explorer.program().describe(at)), &strong[&at], to);
+    Ok(spared_ones.into_iter().map(describe).collect())
+}
+
+/// Where it is, in a litmus test.
+fn place(label: &Label) -> String {
+    format!("{} {}:{}", label.function, label.line, label.column)
 }
 
 #[cfg(test)]
@@ -556,10 +496,7 @@ mod tests {
                     continue;
                 }
                 let fences = orderings(task, &ride.places).expect("it can be explored");
-                let with = |list: &[(u32, FenceOrder)]| {
-                    let changes: Vec<Change> = list.iter().map(|(at, order)| Change::Fence(*at, *order)).collect();
-                    is_safe(task, &changes).expect("it can be explored")
-                };
+                let with = |list: &[(u32, FenceOrder)]| is_safe(task, &fenced(list)).expect("it can be explored");
                 assert!(with(&fences), "{} {model}", case.test.name());
                 for i in 0..fences.len() {
                     let mut fewer = fences.clone();

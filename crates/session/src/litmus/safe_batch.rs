@@ -12,7 +12,6 @@ use crate::limits::{Budget, litmus_limits};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::request::{CampaignRequest, SafeRequest};
-use crate::safe::refuse;
 use crate::saving::{OVER, Saving, Subject};
 use crate::target::parse_litmus;
 use fencepost_explore::graph::ExploreError;
@@ -21,7 +20,7 @@ use fencepost_trace::{Finding, FindingKind, FindingLabel, Model, Plan, Severity,
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A litmus test that has been judged under a model.
+/// A litmus test or program that has been judged under a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SafeJudged {
     /// Its name.
@@ -53,9 +52,27 @@ pub struct SafeTotals {
     pub failed: u64,
 }
 
+impl SafeTotals {
+    /// One more.
+    pub(crate) fn count(&mut self, trace_safe: Option<bool>) {
+        match trace_safe {
+            Some(true) => self.safe += 1,
+            Some(false) => self.unsafe_ += 1,
+            None => self.incomplete += 1,
+        }
+    }
+
+    /// And these.
+    pub(crate) fn add(&mut self, other: SafeTotals) {
+        self.safe += other.safe;
+        self.unsafe_ += other.unsafe_;
+        self.incomplete += other.incomplete;
+        self.failed += other.failed;
+    }
+}
+
 /// Judges litmus tests under models, and tells of each in the order in which they were named.
 pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTotals, Error> {
-    request.models.iter().try_for_each(|model| refuse(*model))?;
     let inputs = inputs_of(&request.targets);
     let jobs_each = if inputs.len() == 1 { request.work.jobs } else { 1 };
     let mut log = Log::new(sink);
@@ -70,11 +87,7 @@ pub fn safe_batch(request: &SafeRequest, sink: &mut dyn Sink) -> Result<SafeTota
                 for line in lines {
                     match line {
                         Ok(line) => {
-                            match line.safety.trace_safe {
-                                Some(true) => totals.safe += 1,
-                                Some(false) => totals.unsafe_ += 1,
-                                None => totals.incomplete += 1,
-                            }
+                            totals.count(line.safety.trace_safe);
                             log.emit(Event::Safe(&line));
                         }
                         Err((model, error)) => {

@@ -16,7 +16,7 @@ use crate::saving::{OVER, Saving, Subject};
 use fencepost_mailbox::{Restart, Save};
 use fencepost_native::host::{self, Campaign, Explored, Results};
 use fencepost_report::Command;
-use fencepost_trace::{CampaignSpec, Limits, Method, Model, Plan, StrategySpec};
+use fencepost_trace::{CampaignSpec, Limits, Method, Plan, StrategySpec};
 use std::time::Instant;
 
 /// Where an explored execution is cut off if nobody says.
@@ -25,10 +25,6 @@ pub const EXPLORED_EVENTS: u64 = 10_000;
 /// Every execution graph.
 pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let CheckRequest { campaign: request, method, resume } = asked;
-    if request.model == Model::Pslo {
-        let problem = "pslo has no axioms to explore by: check a native program under sc, tso, pso or c11".to_owned();
-        return Err(Error::Usage(problem));
-    }
     // `auto` is graph: a trial by time would make the number of executions depend on the machine.
     let method = method.unwrap_or_default();
     let begun = Instant::now();

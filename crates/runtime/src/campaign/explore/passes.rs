@@ -5,7 +5,7 @@ use super::safety::{self, Safety};
 use super::saved::{self, Left};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, Shares, exploring, fork, hand_over, join_children, leave};
-use super::{STATE, State, common, request, shared, state, unsupported};
+use super::{STATE, State, common, request, shared, state, unseen, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, RUNS, Verdict};
@@ -47,7 +47,9 @@ pub fn run(request: &'static Request) {
         rhythm: Rhythm::new(sys::monotonic()),
         saved_log: 0,
     });
-    global::set_exploring(true, request.model == Model::C11);
+    unseen::be_strict(!request.watch.is_empty());
+    // Who asks about c11 wants its races, too, and its volatile accesses.
+    global::set_exploring(true, request.model == Model::C11 || request.watch.contains(&Model::C11));
     results::set_method(match request.campaign {
         CampaignSpec::Explore { method, .. } => method,
         _ => Method::Graph,

@@ -13,20 +13,23 @@ use fencepost_explore::graph::{
     Borderline, End, Explorer, Flow, Judge, Stuck, Unjudged, Visitor, all_races, steps_of, steps_to_end,
 };
 use fencepost_mailbox::{Message, Stack};
-use fencepost_memory::graph::{Flags, Graph, Node};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData};
 use fencepost_trace::{Action, Failure, FindingKind, GraphStep, Model, ThreadId};
+use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The judge, and what it has found since anybody looked.
 pub(super) struct Safety {
     judge: Judge,
     found: Vec<Borderline>,
+    /// Program points that the host has been told of.
+    points: FxHashSet<u32>,
 }
 
 impl Safety {
     /// For an exploration that is watched for this model.
     pub(super) fn new(model: Model) -> Safety {
-        Safety { judge: Judge::new(model), found: Vec::new() }
+        Safety { judge: Judge::new(model), found: Vec::new(), points: FxHashSet::default() }
     }
 
     /// What has been told of.
@@ -47,10 +50,18 @@ pub(super) fn look(graph: &Graph) {
     let Some(safety) = &mut state.safety else { return };
     let model = safety.judge.model();
     let judged = safety.judge.judge(graph).map(|found| safety.found.extend(found));
+    let new: Vec<Node> = own(graph).filter(|node| safety.points.insert(graph.node(*node).label)).collect();
     drop(state);
+    for node in new {
+        let NodeData { label, access, .. } = *graph.node(node);
+        locked(|| results::access(modules::place(label), access));
+    }
     match judged {
         Ok(()) => {}
         Err(Unjudged::TooLong) => super::unsupported("an execution has too many stores to be judged"),
+        Err(Unjudged::Overlapping) => {
+            super::unsupported("a store can come before another that overlaps only a part of what others access")
+        }
         Err(Unjudged::NotSc) => ending::internal("an execution under sc that is not sc"),
     }
     if model == Model::C11
@@ -61,6 +72,15 @@ pub(super) fn look(graph: &Graph) {
         let message = Message::about("two accesses of the same memory without order between them", address as usize);
         findings::found_between(FindingKind::DataRace, message, stacks);
     }
+}
+
+/// Fences and accesses of the program's own memory.
+fn own(graph: &Graph) -> impl Iterator<Item = Node> {
+    let is_own = |data: &NodeData| match data.flags.has(Flags::FENCE) {
+        true => !data.flags.has(Flags::BLOCKED),
+        false => graph.location(data.place).as_hidden().is_none(),
+    };
+    graph.nodes().filter(move |(_, data)| is_own(data)).map(|(node, _)| node)
 }
 
 /// A new pass: what was known is forgotten.
@@ -79,7 +99,7 @@ pub(super) fn follow(explorer: &mut Explorer<Program>) {
     drop(state);
     for borderline in found {
         let mut end = Follow { model, borderline: borderline.clone(), told: false };
-        // Without axioms there is nothing to follow: it is told as it is.
+        // If nothing goes on from there within the limits it is told as it is.
         if explorer.extend(borderline.successor, model, &mut end).is_err() || !end.told {
             let _ = end.tell(&Verdict::Exit(0), Vec::new());
         }

@@ -21,8 +21,8 @@ use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
 use fencepost_safety::{Leaving, Window};
 use fencepost_trace::{
-    Access, CampaignSpec, EventId, EventKind, FenceOrder, Limits, Location, Model, Op, Outcome, Reply, Sampling, Size,
-    StrategySpec, ThreadId, Value,
+    Access, CampaignSpec, EventId, EventKind, FenceOrder, Limits, Location, Model, Op, Outcome, Reply, RmwOrder,
+    Sampling, Size, StrategySpec, ThreadId, Value,
 };
 use outside::{bring_up_to_date, notice_intrusions, remember, take_up, tell_writes};
 pub use outside::{
@@ -134,6 +134,8 @@ struct Control {
     recent: Vec<[u64; 4]>,
     /// Fences that the program does not have: the label, whether they come before what is done there, and their order.
     fences: Vec<(u32, bool, FenceOrder)>,
+    /// Program points whose operations are made weaker.
+    weaker: Vec<(u32, RmwOrder)>,
 }
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
@@ -182,6 +184,7 @@ pub fn initialise(request: &Request) {
         intruded: Vec::new(),
         recent: Vec::new(),
         fences: Vec::new(),
+        weaker: Vec::new(),
     });
 }
 
@@ -225,6 +228,11 @@ pub fn leavings() -> Vec<Leaving> {
 /// Adds a fence before or behind every operation at a program point.
 pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
     control().fences.push((label, before, order));
+}
+
+/// Makes the operations at a program point weaker, in explorations.
+pub fn weaken(label: u32, to: RmwOrder) {
+    control().weaker.push((label, to));
 }
 
 /// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
@@ -350,12 +358,18 @@ pub fn step(op: Op) -> Reply {
     reply
 }
 
-/// Hands an operation of the running thread to the exploration, with the fences that were asked for around it.
+/// Hands an operation of the running thread to the exploration, with the fences that were asked for around it, and as
+/// weak as was asked for.
 fn ask(op: Op) -> Reply {
-    if control().fences.is_empty() {
+    let is_unchanged = {
+        let control = control();
+        control.fences.is_empty() && control.weaker.is_empty()
+    };
+    if is_unchanged {
         return explored::ask(op);
     }
     let label = modules::label(global::caller());
+    let Some(op) = weakened(op, label) else { return Reply::NONE };
     let access = matches!(op, Op::Access(_));
     if access {
         fences_at(label, true).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
@@ -365,6 +379,16 @@ fn ask(op: Op) -> Reply {
         fences_at(label, false).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
     }
     reply
+}
+
+/// What is left of an operation; `None` of a fence that is left out.
+fn weakened(op: Op, label: u32) -> Option<Op> {
+    let Op::Access(access) = op else { return Some(op) };
+    let control = control();
+    match control.weaker.iter().find(|(at, _)| *at == label && label != 0) {
+        Some((_, to)) => access.weakened(*to).map(Op::Access),
+        None => Some(op),
+    }
 }
 
 /// Hands an operation of the running thread to the engine.

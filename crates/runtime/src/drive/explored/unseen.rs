@@ -3,7 +3,8 @@
 //! Nobody announces such writes, so that no exploration knows of them: what depends on their order is not explored.
 //! What can be noticed is that the program's variables have changed since the running thread was resumed, where
 //! nobody has announced a store. If two threads do that to the same eight bytes with nothing to order them, the
-//! exploration says that it is not complete.
+//! exploration says that it is not complete. Who asks whether a program is safe (`strict`) gets no answer if a thread
+//! writes like this while there are others at all: where the write would stand among the accesses is not known.
 //!
 //! Looked at are the variables of the program's own file, in the first executions and every few after that; those
 //! that were found to be written like this, always. What a thread changes and changes back before its next operation
@@ -40,11 +41,15 @@ struct State {
 static STATE: Global<Option<State>> = Global::new(None);
 /// Are all variables looked at in this execution?
 static ON: AtomicBool = AtomicBool::new(false);
+/// Is one such write enough?
+static STRICT: AtomicBool = AtomicBool::new(false);
 
 /// So many executions are looked at from the beginning, and one of so many later.
 const FIRST: u64 = 32;
 /// Programs with more variables are not looked at: it would take too long.
 const MOST: usize = 1 << 20;
+/// The variables of programs with fewer words are looked at in every execution, if one write is enough.
+const FEW: usize = 1 << 13;
 /// Words that are compared at once: few of them have changed.
 const CHUNK: usize = 64;
 /// How much of the program's memory a lock or its like takes at most.
@@ -55,13 +60,20 @@ fn state() -> Entered<'static, State> {
     STATE.enter().map(|state| state.get_or_insert_default())
 }
 
+/// Is one such write enough for the exploration not to be complete?
+pub fn be_strict(strict: bool) {
+    STRICT.store(strict, Ordering::Relaxed);
+}
+
 /// An execution begins, the one of this number.
 pub fn begin(run: u64) {
     if run == 0 {
         let regions = regions();
         state().regions = regions;
     }
-    let on = (run < FIRST || run.is_multiple_of(FIRST)) && !control::is_opaque();
+    let few = || state().regions.iter().map(|region| region.known.len()).sum::<usize>() < FEW;
+    let every = STRICT.load(Ordering::Relaxed) && few();
+    let on = (every || run < FIRST || run.is_multiple_of(FIRST)) && !control::is_opaque();
     ON.store(on, Ordering::Relaxed);
     let mut state = state();
     state.announced.clear();
@@ -201,6 +213,12 @@ fn look_at_found(thread: ThreadId) {
 }
 
 fn wrote(thread: ThreadId, at: usize) {
+    // A thread that ends is no longer among those that live; the main thread was there before it.
+    if STRICT.load(Ordering::Relaxed) && (thread != ThreadId(0) || !fibers::all().is_alone()) {
+        let pc = fibers::get(thread).pc;
+        let why = "code without instrumentation writes a variable while there are other threads";
+        explored::unsupported_at(Message::about(why, at), pc);
+    }
     let clock = explored::clock(thread);
     let mut state = state();
     let writes = &mut state.writes;
