@@ -359,7 +359,7 @@ fn advised(from: &Path, program: &str, model: &str) -> Vec<Edit> {
 /// And nothing that a hunt brings about does harm: a wrong output it alone sees.
 fn holds(from: &Path, program: &str, model: &str, edits: &[Edit]) -> bool {
     let directory = copy(from, edits);
-    let run = |args: &[&str]| {
+    let run = |args: &[&str], model: &str| {
         let out = directory.path().join("out");
         let mut command = command(directory.path());
         command.args(args).args([program, "--model", model, "--out"]).arg(out).env("CFLAGS", ADVISED_FLAGS);
@@ -367,11 +367,15 @@ fn holds(from: &Path, program: &str, model: &str, edits: &[Edit]) -> bool {
         assert!([0, 1, 3].contains(&status), "{program} under {model}: {status}");
         status
     };
-    let shown = match run(&["check", "--time", "30s"]) {
-        3 => run(&["test", "--executions", "100000"]),
+    // What `check` finds without reordering, too (lazylist.c: a mutex is used by a thread that got it through plain
+    // memory), no ordering prevents: then `test` is asked, which does not find that.
+    let check = ["check", "--time", "30s"];
+    let shown = match run(&check, model) {
+        1 if run(&check, "sc") == 1 => 3,
         status => status,
     };
-    shown == 0 && run(&["hunt", "--no-fences"]) != 1
+    let shown = if shown == 3 { run(&["test", "--executions", "100000"], model) } else { shown };
+    shown == 0 && run(&["hunt", "--no-fences"], model) != 1
 }
 
 /// Advice is what a reader can put into the source: with the lines as they are said to read the program holds, and
@@ -398,6 +402,19 @@ fn advice_is_put_into_the_source_and_holds() {
     holds_with_advice(&other_programs(), &[("peterson.c", "tso"), ("seqlock.c", "pso")]);
 }
 
+/// An exploration is held against executions at random: where it misses what they show, nothing is called proved.
+#[test]
+fn what_an_exploration_does_not_see_is_not_called_harmless() {
+    let out = tempfile::tempdir().expect("a directory");
+    let args = ["hunt", "unseen.c", "--model", "tso", "--format", "json", "--out"];
+    let run = finish(command(&other_programs()).args(args).arg(out.path()).env("CFLAGS", ADVISED_FLAGS));
+    let report = run.json();
+    assert_eq!((&report["verdict"], &report["settled"]), (&"fail".into(), &false.into()), "{}", run.stderr);
+    assert!(run.stderr.contains("memory that is not seen"), "{}", run.stderr);
+    let fences = report["fences"].as_array().expect("a list");
+    assert!(!fences.is_empty() && fences.iter().all(|fence| fence["by"]["tested"] == 100_000), "{fences:?}");
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn advice_for_all_examples_is_put_into_the_source_and_holds() {
@@ -422,8 +439,14 @@ fn advice_for_all_examples_is_put_into_the_source_and_holds() {
 #[test]
 #[ignore = "takes minutes"]
 fn advice_for_other_programs_is_put_into_the_source_and_holds() {
-    let cases =
-        [("peterson.c", "pso"), ("one_bit.c", "tso"), ("one_bit.c", "pso"), ("stack.c", "pso"), ("mailbox.c", "pso")];
+    let cases = [
+        ("peterson.c", "pso"),
+        ("one_bit.c", "tso"),
+        ("one_bit.c", "pso"),
+        ("stack.c", "pso"),
+        ("mailbox.c", "pso"),
+        ("unseen.c", "tso"),
+    ];
     holds_with_advice(&other_programs(), &cases);
 }
 

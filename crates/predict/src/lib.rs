@@ -5,7 +5,7 @@
 //! Under SC one of its conflicts went the other way; under a weaker model that lets one of the pairs pass each other,
 //! perhaps not. The parts, in the order of their use:
 //!
-//! - [`Profile`]: an execution, thread by thread; [`kept_behind`]: what a model preserves of program order;
+//! - [`Profile`]: an execution, thread by thread; [`Behind`]: what a model preserves of program order;
 //! - [`private`]: memory that one thread alone accesses, which is left out;
 //! - [`critical`]: all cycles that are critical, directly: what `fencepost hunt` uses;
 //! - [`relaxer`] and [`orion`]: the predictions of the two papers, for comparison;
@@ -27,5 +27,5 @@ pub mod solve;
 #[cfg(test)]
 mod testing;
 
-pub use order::kept_behind;
+pub use order::{Behind, kept_behind, passing};
 pub use profile::{Epochs, Item, Kind, Profile};

@@ -1,11 +1,13 @@
 //! What prediction takes to be preserved of program order, against the axioms of the models.
 
 use fencepost_memory::axioms::{Execution, Relation, pslo, pso, tso};
-use fencepost_predict::{Profile, kept_behind};
+use fencepost_predict::{Profile, kept_behind, passing};
 use fencepost_trace::{
     Coherence, Event, EventId, EventKind, FenceOrder, LoadOrder, Location, Model, Outcome, RmwOrder, Size, StoreOrder,
     ThreadId, Trace, Value,
 };
+
+use std::collections::BTreeSet;
 
 struct Random(u64);
 
@@ -18,6 +20,11 @@ impl Random {
 
 /// One thread that accesses a new location each time: nothing but the model orders its accesses.
 fn thread(random: &mut Random) -> Trace {
+    thread_of(random, 7, 7)
+}
+
+/// One thread with so many steps, at so many locations.
+fn thread_of(random: &mut Random, steps: u32, locations: u32) -> Trace {
     let mut trace = Trace {
         model: Model::Sc,
         outcome: Outcome::Finished,
@@ -27,8 +34,8 @@ fn thread(random: &mut Random) -> Trace {
         labels: Vec::new(),
         choices: Vec::new(),
     };
-    for id in 1..=7 {
-        let at = Location::new(0x1000 + 16 * u64::from(id), Size::B4);
+    for id in 1..=steps {
+        let at = Location::new(0x1000 + 16 * u64::from(id % locations), Size::B4);
         let (from, parts) = (EventId::INIT, Vec::new());
         let kind = match random.pick(&[0, 0, 0, 1, 1, 1, 2, 3, 4]) {
             0 => {
@@ -96,4 +103,39 @@ fn program_order_is_preserved_as_the_axioms_say() {
         }
     }
     assert!(kept_pairs > 10_000 && free_pairs > 10_000, "{kept_pairs} {free_pairs}");
+}
+
+/// All at once, it is the same: which accesses can pass which, by name.
+#[test]
+fn one_pass_finds_every_pair() {
+    let mut random = Random(7);
+    let mut pairs = 0;
+    for _ in 0..300 {
+        let trace = thread_of(&mut random, 40, 3);
+        let mut kinds: Vec<String> = Vec::new();
+        let profile = Profile::new(&trace, |event| {
+            // A name is a kind of access and a place.
+            let kind = format!("{:?}", event.kind);
+            let name = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            (name as u32, name as u32)
+        });
+        let steps = &profile.threads[0];
+        let names: Vec<Option<u32>> = steps.iter().map(|item| item.is_visible().then_some(item.class)).collect();
+        for model in [Model::Tso, Model::Pso, Model::Pslo] {
+            let (mut expected, mut found) = (BTreeSet::new(), BTreeSet::new());
+            let mut kept = Vec::new();
+            for (i, first) in names.iter().enumerate() {
+                kept_behind(model, steps, i, &mut kept);
+                let free = names.iter().enumerate().skip(i + 1).filter(|(j, _)| !kept[*j]);
+                expected.extend(free.filter_map(|(_, second)| first.zip(*second)));
+            }
+            passing(model, steps, &names, |first, second| _ = found.insert((first, second)));
+            assert_eq!(found, expected, "{model}: {:?}", trace.events);
+            pairs += found.len();
+        }
+    }
+    assert!(pairs > 1_000, "{pairs}");
 }

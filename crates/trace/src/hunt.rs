@@ -109,6 +109,9 @@ pub struct Stop {
     pub passable: bool,
     /// Does the next access of the cycle belong to another thread? (`S`)
     pub last: bool,
+    /// The threads that were seen in this part of the cycle, if only they may take it; empty: any thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<u32>,
 }
 
 /// What is done at a program point of a cycle, and where that is.
@@ -123,17 +126,29 @@ pub struct CyclePoint {
 }
 
 impl Stop {
-    /// The accesses of `cycle` in its order; `point` tells of each program point of it what is done there.
-    pub fn of(cycle: &Cycle, model: Model, point: impl Fn(u32) -> CyclePoint) -> Vec<Stop> {
+    /// The accesses of `cycle` in its order; `point` tells of each program point of it what is done there, `threads` of
+    /// each part which threads may take it (none: any).
+    pub fn of(
+        cycle: &Cycle,
+        model: Model,
+        point: impl Fn(u32) -> CyclePoint,
+        mut threads: impl FnMut(Segment) -> Vec<u32>,
+    ) -> Vec<Stop> {
         let mut stops = Vec::new();
         for segment in &cycle.segments {
             let (first, last) = (point(segment.first), point(segment.last()));
             let stores = segment.second.is_some() && first.writes && !first.reads;
             // Under tso only loads pass stores.
             let passable = stores && (model != Model::Tso || (last.reads && !last.writes));
-            stops.push(Stop { labels: first.labels, passable, last: segment.second.is_none() });
+            let threads = threads(*segment);
+            stops.push(Stop {
+                labels: first.labels,
+                passable,
+                last: segment.second.is_none(),
+                threads: threads.clone(),
+            });
             if segment.second.is_some() {
-                stops.push(Stop { labels: last.labels, passable: false, last: true });
+                stops.push(Stop { labels: last.labels, passable: false, last: true, threads });
             }
         }
         stops
@@ -168,11 +183,34 @@ pub struct OrionOptions {
     pub patience: u64,
     /// Hold every store of the cycle back that the next access may pass, rather than the first met?
     pub all: bool,
+    /// How the program runs before the cycle.
+    #[serde(default)]
+    pub pace: Pace,
+}
+
+/// How a program runs where nothing is enforced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// A thread goes on for two steps on average, then another.
+    Two,
+    /// For eight.
+    #[default]
+    Eight,
+    /// For 32: threads that do little are done before others begin.
+    Long,
+    /// Whoever may begin the cycle goes first.
+    First,
+}
+
+impl Pace {
+    /// All of them.
+    pub const ALL: [Pace; 4] = [Pace::First, Pace::Two, Pace::Eight, Pace::Long];
 }
 
 impl Default for OrionOptions {
     fn default() -> OrionOptions {
-        OrionOptions { buffer: Some(64), patience: 200, all: false }
+        OrionOptions { buffer: Some(64), patience: 200, all: false, pace: Pace::default() }
     }
 }
 
@@ -198,17 +236,19 @@ mod tests {
     #[test]
     fn which_stores_may_be_passed_depends_on_the_model() {
         let (cycle, point) = store_buffering();
-        let stops = Stop::of(&cycle, Model::Tso, &point);
+        let any = |_| Vec::new();
+        let stops = Stop::of(&cycle, Model::Tso, &point, any);
         let expected = [(10, true, false), (11, false, true), (12, true, false), (13, false, true)];
         let found: Vec<_> = stops.iter().map(|stop| (stop.labels[0], stop.passable, stop.last)).collect();
         assert_eq!(found, expected);
         // Two stores in each thread: pso reorders them, tso does not.
         let stores = |n: u32| CyclePoint { reads: false, writes: true, ..point(n) };
-        assert!(Stop::of(&cycle, Model::Tso, stores).iter().all(|stop| !stop.passable));
-        assert_eq!(Stop::of(&cycle, Model::Pso, stores).iter().filter(|stop| stop.passable).count(), 2);
+        assert!(Stop::of(&cycle, Model::Tso, stores, any).iter().all(|stop| !stop.passable));
+        assert_eq!(Stop::of(&cycle, Model::Pso, stores, any).iter().filter(|stop| stop.passable).count(), 2);
         // A thread with one access only goes on to the next thread at once.
         let single = Cycle { segments: vec![Segment { first: 0, second: None }] };
-        assert_eq!(Stop::of(&single, Model::Pso, &point), [Stop { labels: vec![10], passable: false, last: true }]);
+        let stop = Stop { labels: vec![10], passable: false, last: true, threads: vec![3] };
+        assert_eq!(Stop::of(&single, Model::Pso, &point, |_| vec![3]), [stop]);
     }
 
     #[test]

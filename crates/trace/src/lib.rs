@@ -41,7 +41,7 @@ pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
 pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
-pub use hunt::{Cycle, CyclePoint, OrionOptions, Points, RelaxerOptions, Schedule, ScheduleStep, Segment, Stop};
+pub use hunt::{Cycle, CyclePoint, OrionOptions, Pace, Points, RelaxerOptions, Schedule, ScheduleStep, Segment, Stop};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;
 pub use location::{Hidden, Location, Size};

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_strategy_takes_another_seed_and_other_labels() {
-        let stops = vec![Stop { labels: vec![1, 2], passable: true, last: false }];
+        let stops = vec![Stop { labels: vec![1, 2], passable: true, ..Stop::default() }];
         let orion = StrategySpec::Orion { seed: 1, stops, options: OrionOptions::default() };
         let other = orion.clone().with_seed(9).relabelled(|label| label + 100);
         let StrategySpec::Orion { seed: 9, stops, .. } = &other else { panic!("{other:?}") };

@@ -145,6 +145,7 @@ impl Args {
                 buffer: Some(self.buffer.map_or(HuntMethods::ORION_BUFFER, |n| n as u32)),
                 patience: self.patience,
                 all: self.all_reorderings,
+                ..OrionOptions::default()
             }),
         }
     }

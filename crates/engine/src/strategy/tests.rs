@@ -5,7 +5,7 @@ use super::*;
 use crate::{Execution, Threads, run};
 use fencepost_memory::Tso;
 use fencepost_trace::{
-    EventKind, Guard, Label, Limits, LoadOrder, Model, Op, OrionOptions, Outcome, Points, RelaxerOptions, Reply,
+    EventKind, Guard, Label, Limits, LoadOrder, Model, Op, OrionOptions, Outcome, Pace, Points, RelaxerOptions, Reply,
     Schedule, ScheduleStep, Size, Stop, StoreOrder, StrategySpec, Value,
 };
 
@@ -138,10 +138,22 @@ fn relaxer_holds_the_stores_of_the_cycle_back_by_chance() {
 
 #[test]
 fn orion_brings_the_cycle_about_in_its_order() {
-    let stop = |label: u32, passable: bool| Stop { labels: vec![label], passable, last: !passable };
+    let stop =
+        |label: u32, passable: bool| Stop { labels: vec![label], passable, last: !passable, threads: Vec::new() };
     let stops = vec![stop(10, true), stop(11, false), stop(20, true), stop(21, false)];
     let options = OrionOptions::default();
     assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options }), 100);
+    // Both threads have their part; nobody else may take it.
+    let taken = |by: [u32; 2]| {
+        let mut stops = stops.clone();
+        stops.iter_mut().enumerate().for_each(|(i, stop)| stop.threads = vec![by[i / 2]]);
+        cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options })
+    };
+    assert_eq!((taken([0, 1]), taken([7, 8])), (100, 0));
+    for pace in Pace::ALL {
+        let options = OrionOptions { pace, ..options };
+        assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options }), 100, "{pace:?}");
+    }
     // A cycle that the program does not have is never begun.
     let elsewhere = vec![stop(70, true), stop(71, false)];
     assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: elsewhere.clone(), options }), 0);

@@ -7,7 +7,7 @@
 //! reorder. All executions are put together into one such graph, and the search starts from the pairs that can be
 //! reordered, so that it never meets a cycle that the model forbids.
 
-use crate::order::kept_behind;
+use crate::order::passing;
 use crate::profile::{Epochs, Profile};
 use fencepost_trace::{Cycle, Location, Model, Segment};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -190,18 +190,12 @@ impl Gathering {
                 }
             }
         }
-        let mut kept = Vec::new();
-        for (i, a) in names.iter().enumerate() {
-            let Some(a) = a else { continue };
-            kept_behind(model, steps, i, &mut kept);
-            for (j, b) in names.iter().enumerate().skip(i + 1).filter(|(j, _)| !kept[*j]) {
-                if let Some(passes) = b.and_then(|b| self.pairs.get_mut(&(*a, b)))
-                    && steps[j].is_visible()
-                {
-                    *passes = true;
-                }
+        let pairs = &mut self.pairs;
+        passing(model, steps, &names, |a, b| {
+            if let Some(passes) = pairs.get_mut(&(a, b)) {
+                *passes = true;
             }
-        }
+        });
     }
 
     fn name(&mut self, node: Node) -> u32 {

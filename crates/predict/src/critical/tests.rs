@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Item;
+use crate::order::kept_behind;
 use crate::testing::{fence, profile, read, read_newest, rmw, write};
 use std::collections::BTreeSet;
 

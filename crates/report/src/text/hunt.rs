@@ -153,6 +153,12 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let total = report.cycles.len();
     let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
     let sentence = match (total, harmful + benign) {
+        (0, _) if !report.complete => {
+            format!(
+                "no possible violation of sequential consistency on {name} was seen in {}: there may be some",
+                counted(report.executions, "execution")
+            )
+        }
         (0, _) => format!("this program has no possible violation of sequential consistency on {name}"),
         (_, 0) => {
             let none = if report.settled { "none is real" } else { "none could be brought about" };

@@ -35,13 +35,15 @@ impl<S: Subject> Round<'_, S> {
     pub fn campaign(&mut self, search: &mut Search) -> Result<bool, Error> {
         let cycles: Vec<Cycle> = search.cycles.iter().map(|candidate| candidate.cycle.clone()).collect();
         let all = share(self.subject, LOOKED_THROUGH * self.options.trials / TRIALS);
-        let (mut exposures, mut fails, mut done) = (Vec::new(), false, 0);
+        let (mut exposures, mut fails, mut done, mut looked_through) = (Vec::new(), false, 0, 0);
         while done < all && !is_late(self.deadline) {
             let portion = PORTION.min(all - done);
             let Some(looked) = self.subject.look_through(&cycles, done, portion, self.fences)? else {
                 return self.test(search, all);
             };
             done += portion;
+            // Fewer if time was up.
+            looked_through += looked.executions;
             search.executions += looked.executions;
             search.blocked += looked.blocked;
             exposures.extend(looked.exposures);
@@ -53,7 +55,7 @@ impl<S: Subject> Round<'_, S> {
         let each = self.alone(search)?;
         let unexplained = fails && !search.witnesses.iter().any(|exposure| exposure.harm.is_some());
         search.complete &= !is_late(self.deadline);
-        search.campaign = done + each;
+        search.campaign = looked_through + each;
         Ok(unexplained)
     }
 

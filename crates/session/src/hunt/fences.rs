@@ -8,13 +8,13 @@
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
-use super::search::{Search, search_alone};
-use super::subject::{FencePosition, Fences, ProgramPoint, Subject};
+use super::search::{Search, fails_at_random, search_alone};
+use super::subject::{Attempt, FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
-use fencepost_predict::{Profile, cover, kept_behind};
-use fencepost_report::{FenceAdvice, FenceKind, VerifiedBy};
-use fencepost_trace::{FenceOrder, Model};
+use fencepost_predict::{Behind, Item, Profile, cover, passing};
+use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
+use fencepost_trace::{FenceOrder, Model, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -26,8 +26,11 @@ type Pair = (u32, u32);
 const PORTIONS: [u64; 3] = [2_000, 18_000, 80_000];
 const LONG: u64 = 1_000;
 
+/// What lies farther behind an access is not looked at for a place between the two.
+const FARTHEST: usize = 5_000;
+
 /// How often the hunt is repeated.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 
 /// The orderings that leave no harmful violation.
 ///
@@ -51,12 +54,17 @@ pub fn advise(
         if is_late(deadline) {
             break;
         }
-        verified = holds(subject, &chosen, deadline, found)?;
+        let failing;
+        (verified, failing) = holds(subject, &chosen, deadline, found)?;
         if verified.is_some() {
             break;
         }
         let mut rest = search_alone(subject, &again, &chosen, deadline)?;
         found.executions += rest.executions;
+        if !rest.cycles.iter().any(Candidate::is_harmful) {
+            // What fails so seldom is found by nobody else: the executions that failed say why.
+            explain(subject, &mut rest, &failing, &chosen)?;
+        }
         if !rest.cycles.iter().any(Candidate::is_harmful) {
             break;
         }
@@ -78,7 +86,7 @@ pub fn advise(
         while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
             let mut rest = chosen.clone();
             rest.remove(i);
-            match holds(subject, &rest, deadline, found)? {
+            match holds(subject, &rest, deadline, found)?.0 {
                 Some(how) => (chosen, verified) = (rest, Some(how)),
                 None => i += 1,
             }
@@ -88,20 +96,25 @@ pub fn advise(
 }
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
-/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time.
+/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
+/// answers that led to executions at random that fail.
 fn holds(
     subject: &mut impl Subject,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
-) -> Result<Option<VerifiedBy>, Error> {
+) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
     let explored = subject.explore(&[], 0, fences)?;
     found.executions += explored.executions;
     if explored.fails.is_some() {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
     if explored.complete {
-        return Ok(Some(VerifiedBy::Explored));
+        if !fails_at_random(subject, fences, found)? {
+            return Ok((Some(VerifiedBy::Explored), Vec::new()));
+        }
+        subject.distrust();
+        return Ok((None, Vec::new()));
     }
     let mut done = 0;
     for portion in PORTIONS {
@@ -109,11 +122,36 @@ fn holds(
         let tested = subject.test(done, portion, fences)?;
         found.executions += tested.executions;
         if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {
-            return Ok(None);
+            return Ok((None, tested.failing));
         }
         done += portion;
     }
-    Ok(Some(VerifiedBy::Tested(done)))
+    Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
+}
+
+/// Which of the cycles are in executions that fail: those that are enough for it are harmful.
+fn explain(
+    subject: &mut impl Subject,
+    search: &mut Search,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+) -> Result<(), Error> {
+    for (number, choices) in failing.iter().enumerate().filter(|(_, choices)| !choices.is_empty()) {
+        let follow = |candidate: &Candidate| Attempt {
+            cycle: candidate.cycle.clone(),
+            strategy: StrategySpec::Follow { choices: choices.clone() },
+        };
+        let attempts: Vec<Attempt> = search.cycles.iter().map(follow).collect();
+        let (_, exposures) = subject.attempt(&attempts, 1, number as u64, fences)?;
+        search.executions += attempts.len() as u64;
+        for mut exposure in exposures {
+            exposure.choices.clone_from(choices);
+            let candidate = &mut search.cycles[exposure.attempt];
+            candidate.trials += 1;
+            candidate.note(exposure, HuntMethod::Random);
+        }
+    }
+    Ok(())
 }
 
 /// The pairs of harmful cycles, all or the root causes, that the model can reorder.
@@ -136,14 +174,14 @@ fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut B
 
 /// Can the second pass the first, as far as was seen?
 fn can_pass(profiles: &[Profile], model: Model, first: &Node, second: &Node) -> bool {
-    let is = |item: &fencepost_predict::Item, node: &Node| item.class == node.class && item.at == node.at;
+    let is = |item: &Item, node: &Node| item.class == node.class && item.at == node.at;
     profiles.iter().any(|profile| {
         let Some(thread) = profile.threads.get(first.thread as usize) else { return false };
-        let mut kept = Vec::new();
-        thread.iter().enumerate().filter(|(_, item)| is(item, first)).any(|(i, _)| {
-            kept_behind(model, thread, i, &mut kept);
-            thread.iter().enumerate().skip(i + 1).any(|(j, item)| is(item, second) && !kept[j])
-        })
+        let name = |item: &Item| if is(item, first) { Some(0) } else { is(item, second).then_some(1) };
+        let names: Vec<Option<u32>> = thread.iter().map(name).collect();
+        let mut found = false;
+        passing(model, thread, &names, |a, b| found |= (a, b) == (0, 1));
+        found
     })
 }
 
@@ -172,7 +210,7 @@ fn choose(
             name(FencePosition { point: *first, before: false }),
         ];
         between.extend(
-            almethods_between(model, (*first, *second), profiles)
+            always_between(model, (*first, *second), profiles)
                 .into_iter()
                 .map(|point| name(FencePosition { point, before: false })),
         );
@@ -206,21 +244,26 @@ fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {
 }
 
 /// The program points that lie between the two wherever the second was seen to be able to pass the first.
-fn almethods_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
+fn always_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> Vec<u32> {
     let mut common: Option<BTreeSet<u32>> = None;
-    let mut kept = Vec::new();
     for thread in profiles.iter().flat_map(|profile| &profile.threads) {
         for (i, _) in thread.iter().enumerate().filter(|(_, item)| item.class == first && item.is_visible()) {
-            kept_behind(model, thread, i, &mut kept);
-            for (j, item) in thread.iter().enumerate().skip(i + 1) {
-                if item.class == second && item.is_visible() && !kept[j] {
-                    let between: BTreeSet<u32> =
-                        thread[i + 1..j].iter().filter(|item| item.is_visible()).map(|item| item.class).collect();
+            let mut behind = Behind::new(model, &thread[i]);
+            let mut between: BTreeSet<u32> = BTreeSet::new();
+            for item in thread[i + 1..].iter().take(FARTHEST) {
+                let kept = behind.keeps(item);
+                if behind.is_closed() {
+                    break;
+                }
+                // Behind the nearest there is no less between.
+                if item.class == second && item.is_visible() && !kept {
                     common = Some(match common {
                         None => between,
                         Some(common) => common.intersection(&between).copied().collect(),
                     });
+                    break;
                 }
+                between.extend(item.is_visible().then_some(item.class));
             }
         }
     }

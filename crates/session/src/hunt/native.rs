@@ -61,6 +61,8 @@ pub struct NativeSubject<'a> {
     longest: u64,
     /// How the program is put back to its beginning: by forking, once it was seen to need that.
     restart: Restart,
+    /// Has an exploration missed a failure?
+    distrusted: bool,
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
@@ -81,6 +83,7 @@ impl<'a> NativeSubject<'a> {
             failures: Vec::new(),
             longest: 0,
             restart: Restart::Auto,
+            distrusted: false,
             outcomes: None,
             judged: true,
             suppressions: Suppressions::find(options.suppressions.as_deref(), &program.executable)?,
@@ -221,7 +224,7 @@ impl<'a> NativeSubject<'a> {
     /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so
     /// that it does not depend on the machine.
     fn explore_all(&mut self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
-        if self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
+        if self.distrusted || self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
             return Ok(None);
         }
         let mut campaign = self.campaign(model, fences);
@@ -333,6 +336,10 @@ impl Subject for NativeSubject<'_> {
             }
         }
         Ok(explored(&results))
+    }
+
+    fn distrust(&mut self) {
+        self.distrusted = true;
     }
 
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error> {

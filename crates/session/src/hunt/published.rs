@@ -1,16 +1,19 @@
-//! The predictions of the two papers, for `--method relaxer` and `--method orion`.
+//! The two papers' own ways, for `--method relaxer` and `--method orion`: what they predict, and the strategies that
+//! bring it about.
 //!
 //! Relaxer's algorithm 1 on each execution without reordering, cycles of length 4, whatever the model is. Orion's race
 //! graph of each of them, with its epochs and its cap of the profile, cycles up to the length asked for that the model
 //! can reorder.
 
 use super::options::{Options, is_late};
-use super::subject::ProgramPoint;
+use super::subject::{ProgramPoint, Subject};
 use fencepost_predict::critical::{Found, Instance, Node};
 use fencepost_predict::orion::{RaceGraph, possible};
 use fencepost_predict::{Item, Profile, relaxer};
-use fencepost_trace::{Cycle, Segment};
-use std::collections::BTreeSet;
+use fencepost_report::HuntMethod;
+use fencepost_trace::{Cycle, OrionOptions, Pace, Points, Segment, Stop, StrategySpec};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// The length of the cycles in Relaxer's experiments.
@@ -54,6 +57,94 @@ pub fn predicted(
         found.cycles.insert(cycle, instances);
     }
     Some(found)
+}
+
+/// The strategies that are asked for, for one cycle.
+pub fn strategies(options: &Options, subject: &impl Subject, cycle: &Cycle) -> Vec<(HuntMethod, StrategySpec)> {
+    let relaxer = options.methods.relaxer.map(|options| {
+        let points = Points::of(cycle, |point| subject.point(point).labels);
+        (HuntMethod::Relaxer, StrategySpec::Relaxer { seed: 0, points, options })
+    });
+    let (model, solve) = (options.model, options.methods.solve);
+    let orion = options.methods.orion.map(|mut options| {
+        if solve {
+            // The other threads may have most of a long execution to go until it is their turn.
+            options.patience = options.patience.max(subject.longest());
+        }
+        let stops = Stop::of(cycle, model, |point| subject.point(point), |_| Vec::new());
+        (HuntMethod::Orion, StrategySpec::Orion { seed: 0, stops, options })
+    });
+    relaxer.into_iter().chain(orion).collect()
+}
+
+/// Of each program point the first access of a thread and its last.
+type Extent = FxHashMap<u32, (usize, usize)>;
+
+/// Which threads were seen to make which accesses in which order: the threads of the race graph's nodes.
+pub struct Parts {
+    /// Each thread of each execution.
+    seen: Vec<(u32, Extent)>,
+    known: BTreeMap<Segment, Vec<u32>>,
+}
+
+impl Parts {
+    /// Those of these executions.
+    pub fn new(profiles: &[Profile]) -> Parts {
+        let mut seen = Vec::new();
+        for profile in profiles {
+            for (t, steps) in profile.threads.iter().enumerate() {
+                let mut places = Extent::default();
+                for (i, item) in steps.iter().enumerate().filter(|(_, item)| item.is_visible()) {
+                    places.entry(item.class).or_insert((i, i)).1 = i;
+                }
+                seen.push((t as u32, places));
+            }
+        }
+        Parts { seen, known: BTreeMap::new() }
+    }
+
+    fn threads(&mut self, segment: Segment) -> Vec<u32> {
+        let seen = &self.seen;
+        let takes = |places: &Extent| {
+            let (first, last) = (places.get(&segment.first), places.get(&segment.last()));
+            first.zip(last).is_some_and(|(first, last)| segment.second.is_none() || first.0 < last.1)
+        };
+        let find = || {
+            let threads: BTreeSet<u32> = seen.iter().filter(|(_, places)| takes(places)).map(|(t, _)| *t).collect();
+            threads.into_iter().collect()
+        };
+        self.known.entry(segment).or_insert_with(find).clone()
+    }
+
+    /// Orion's strategies for a cycle: whichever store comes first is buffered, as in the paper, or always the same one;
+    /// each with each pace of the program before that (the paper has that of its machine).
+    pub fn strategies(
+        &mut self,
+        options: &Options,
+        orion: OrionOptions,
+        subject: &impl Subject,
+        cycle: &Cycle,
+    ) -> Vec<StrategySpec> {
+        let stops = Stop::of(cycle, options.model, |point| subject.point(point), |segment| self.threads(segment));
+        let passable: Vec<usize> = (0..stops.len()).filter(|i| stops[*i].passable).collect();
+        // As the paper does it first.
+        let mut begun: Vec<Vec<Stop>> = vec![stops.clone()];
+        if !orion.all && passable.len() > 1 {
+            let only = |first: &usize| {
+                let mut stops = stops.clone();
+                stops.iter_mut().enumerate().for_each(|(i, stop)| stop.passable &= i == *first);
+                stops
+            };
+            begun.extend(passable.iter().map(only));
+        }
+        let paced = |stops: Vec<Stop>| {
+            Pace::ALL.map(|pace| {
+                let options = OrionOptions { pace, ..orion };
+                StrategySpec::Orion { seed: 0, stops: stops.clone(), options }
+            })
+        };
+        begun.into_iter().flat_map(paced).collect()
+    }
 }
 
 /// How a cycle could come about: accesses of an execution.

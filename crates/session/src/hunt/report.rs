@@ -56,7 +56,7 @@ pub fn report(
 fn sorted<'a>(subject: &impl Subject, search: &'a Search) -> Vec<(HuntCycle, &'a Candidate)> {
     let mut cycles: Vec<(HuntCycle, &Candidate)> =
         search.cycles.iter().map(|candidate| (describe(subject, candidate), candidate)).collect();
-    cycles.sort_by_key(|(cycle, candidate)| {
+    cycles.sort_by_cached_key(|(cycle, candidate)| {
         let rank = match cycle.outcome {
             Severity::Harmful => 0,
             Severity::Benign => 1,

@@ -156,8 +156,8 @@ impl<'a, S: Subject> Round<'a, S> {
         Ok(unexplained)
     }
 
-    /// Makes attempts, each so often. Those that were successful.
-    fn run(
+    /// Makes attempts, each so often. Those that were successful, each as often as it was.
+    pub fn run(
         &mut self,
         search: &mut Search,
         attempts: &[(usize, StrategySpec)],
@@ -189,7 +189,6 @@ impl<'a, S: Subject> Round<'a, S> {
             }
         }
         good.sort_unstable();
-        good.dedup();
         Ok(good)
     }
 }

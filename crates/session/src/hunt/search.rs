@@ -5,7 +5,7 @@ use super::options::{Options, is_late};
 use super::published::predicted;
 use super::settle;
 use super::subject::{BASE_SEED, Exposure, Fences, MODELS, ProgramPoint, Seen, Subject, stronger};
-use super::trials::trials;
+use super::trials::{share, trials};
 use crate::error::Error;
 use fencepost_predict::Profile;
 use fencepost_predict::critical::{Graph, Limits};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Stronger models have one of so many parts of the time.
 const STRONGER_SHARE: u32 = 3;
+
+/// Where an exploration has no failure, so many executions as `test` has them must not show one.
+const HELD_AGAINST: u64 = 5_000;
 
 /// A search under way.
 pub struct Search {
@@ -91,6 +94,18 @@ fn under(
     let mut search = predict(options, subject.points(), deadline, seen);
     if let Some(rounds) = whole {
         settle::settle(subject, options.model, rounds, fences, &mut search)?;
+        if search.settled && !search.fails && fails_at_random(subject, fences, &mut search)? {
+            subject.distrust();
+            let done = search.executions - plain.executions;
+            let mut search = under(subject, options, fences, deadline, (plain, false), role)?;
+            search.executions += done;
+            search.seen.notes.push(
+                "every execution was explored and none fails, but executions at random do: threads share memory that \
+                 is not seen (code without instrumentation), so that nothing is proved"
+                    .to_owned(),
+            );
+            return Ok(search);
+        }
     }
     // If everything was explored, and nothing fails, nothing fails under a stronger model.
     let inherits = role != Role::Alone && options.methods.solve && (!search.settled || search.fails);
@@ -111,6 +126,14 @@ fn under(
     }
     settle::conclude(&mut search);
     Ok(search)
+}
+
+/// Do executions as `test` has them fail as none without reordering does?
+pub fn fails_at_random(subject: &mut impl Subject, fences: &Fences, search: &mut Search) -> Result<bool, Error> {
+    let executions = share(subject, HELD_AGAINST);
+    let tested = subject.test(0, executions, fences)?;
+    search.executions += tested.executions;
+    Ok(!tested.failing.is_empty())
 }
 
 /// The cycles that executions show to be possible.

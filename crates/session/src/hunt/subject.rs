@@ -172,6 +172,9 @@ pub trait Subject {
     /// Explores it without reordering, with these fences in force: from then on, it is known how it can end.
     fn baseline(&mut self, fences: &Fences) -> Result<Explored, Error>;
 
+    /// Explores it no more: what an exploration said has turned out to be wrong.
+    fn distrust(&mut self) {}
+
     /// Explores it under the model, with these fences in force, and looks for these cycles. A thread goes around a loop
     /// that waits so often at most.
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;

@@ -3,12 +3,13 @@
 use super::candidate::Tally;
 use super::lessons::Lessons;
 use super::options::Options;
+use super::published::{Parts, strategies};
 use super::round::Round;
 use super::search::Search;
 use super::subject::{Exposure, Fences, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Model, Points, Schedule, Severity, Stop, StrategySpec};
+use fencepost_trace::{Model, Schedule, Severity, StrategySpec};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ const STAGES: usize = 4;
 const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
+/// How often each of Orion's strategies for a cycle is tried out.
+const TRIED_OUT: u64 = 4;
 /// Executions with more events than this are long.
 const USUAL: u64 = 300;
 
@@ -69,7 +72,7 @@ pub fn trials(
             let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
             for i in (0..good.len()).filter(is_open) {
                 let mut left = options.trials.saturating_sub(search.cycles[i].trials);
-                for (method, strategy) in published(options, round.subject, &search.cycles[i].cycle) {
+                for (method, strategy) in strategies(options, round.subject, &search.cycles[i].cycle) {
                     let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
                     left -= share;
                     work.entry((share, method)).or_default().push((i, strategy));
@@ -83,6 +86,10 @@ pub fn trials(
     }
     if options.methods.solve && !search.settled {
         search.campaign += round.follow(search, &good)?;
+    }
+    let mut chosen: BTreeMap<usize, Vec<StrategySpec>> = BTreeMap::new();
+    if let (false, None, Some(_)) = (options.methods.solve, options.methods.relaxer, options.methods.orion) {
+        chosen = round.try_out(search)?;
     }
     // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
     // the strategies.
@@ -103,10 +110,13 @@ pub fn trials(
                 (method, StrategySpec::Follow { choices })
             }));
         }
+        if let Some(strategies) = chosen.remove(&i) {
+            methods.extend(strategies.into_iter().map(|strategy| (HuntMethod::Orion, strategy)));
+        }
         if !methods.is_empty() {
             tried.push((i, search.cycles[i].start_over()));
         } else if !options.methods.solve || search.cycles[i].exposed > 0 {
-            methods = published(options, round.subject, &search.cycles[i].cycle);
+            methods = strategies(options, round.subject, &search.cycles[i].cycle);
         }
         let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
         for (k, (method, strategy)) in methods.into_iter().enumerate() {
@@ -136,6 +146,41 @@ pub fn trials(
     Ok(())
 }
 
+impl<S: Subject> Round<'_, S> {
+    /// Orion's strategies for each cycle: of several those that work best.
+    fn try_out(&mut self, search: &mut Search) -> Result<BTreeMap<usize, Vec<StrategySpec>>, Error> {
+        let Some(orion) = self.options.methods.orion else { return Ok(BTreeMap::new()) };
+        let mut parts = Parts::new(&search.seen.profiles);
+        let mut chosen = BTreeMap::new();
+        let mut several: Vec<(usize, StrategySpec)> = Vec::new();
+        for (i, candidate) in search.cycles.iter().enumerate() {
+            let strategies = parts.strategies(self.options, orion, self.subject, &candidate.cycle);
+            if strategies.len() > 1 {
+                several.extend(strategies.iter().map(|strategy| (i, strategy.clone())));
+            }
+            chosen.insert(i, strategies);
+        }
+        let mut counts = vec![0u32; several.len()];
+        for attempt in self.run(search, &several, TRIED_OUT, HuntMethod::Orion)? {
+            counts[attempt] += 1;
+        }
+        let mut best: BTreeMap<usize, u32> = BTreeMap::new();
+        for ((i, _), count) in several.iter().zip(&counts) {
+            let most = best.entry(*i).or_default();
+            *most = (*most).max(*count);
+        }
+        for (i, strategies) in &mut chosen {
+            if let Some(most) = best.get(i) {
+                let works = several.iter().zip(&counts).filter(|((k, _), count)| k == i && *count == most);
+                let works = works.map(|((_, strategy), _)| strategy.clone());
+                // Of several that are equally good the first; all of them, if none works.
+                *strategies = works.take(if *most > 0 { 1 } else { usize::MAX }).collect();
+            }
+        }
+        Ok(chosen)
+    }
+}
+
 /// The answers that led to an execution of this model with the cycle, if they were kept.
 fn shown(search: &Search, cycle: usize, model: Model) -> Option<Vec<u32>> {
     let own = search.cycles[cycle].witness.as_ref().map(|witness| &witness.exposure);
@@ -157,18 +202,4 @@ fn open(good: &[Vec<Schedule>], search: &Search) -> bool {
 /// On a schedule that was solved for.
 pub fn on_schedule(schedule: Schedule) -> StrategySpec {
     StrategySpec::Schedule { seed: 0, schedule }
-}
-
-/// The published strategies that are asked for, for one cycle.
-fn published(options: &Options, subject: &impl Subject, cycle: &Cycle) -> Vec<(HuntMethod, StrategySpec)> {
-    let relaxer = options.methods.relaxer.map(|options| {
-        let points = Points::of(cycle, |point| subject.point(point).labels);
-        (HuntMethod::Relaxer, StrategySpec::Relaxer { seed: 0, points, options })
-    });
-    let model = options.model;
-    let orion = options.methods.orion.map(|options| {
-        let stops = Stop::of(cycle, model, |point| subject.point(point));
-        (HuntMethod::Orion, StrategySpec::Orion { seed: 0, stops, options })
-    });
-    relaxer.into_iter().chain(orion).collect()
 }
