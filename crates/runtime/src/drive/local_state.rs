@@ -56,7 +56,7 @@ fn state_here() -> u64 {
 const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
-/// its stack, and how often it has changed other memory (see [`progress`]).
+/// its stack, how often it has looked at a clock and how often it has changed other memory (see [`progress`]).
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);
@@ -69,6 +69,8 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     hasher.write_u64(fiber.writes);
     // A call may ask more than once, and then it does not go around in a loop.
     hasher.write_u32(fiber.asks);
+    // Who looks at a clock in a loop does not wait for others alone.
+    hasher.write_u64(fiber.clock.looks());
     // SAFETY: the thread's own stack above its stack pointer, and it does not run.
     hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
     Some(hasher.finish())
