@@ -1,5 +1,6 @@
-//! Exploration by what is read: the tables of the paper on maximal causality reduction for TSO and PSO (Huang and Huang,
-//! OOPSLA 2016) beside ours, time per execution, how questions are answered, and the family that it wins exponentially.
+//! Exploration by what is read: the tables of the paper on maximal causality reduction for TSO and PSO (Huang and
+//! Huang, OOPSLA 2016) beside ours, time per execution, how questions are answered, and the family that it wins
+//! exponentially.
 //!
 //! With `--features z3` (Debian: libz3-dev) Z3 is asked the same questions.
 

@@ -24,12 +24,13 @@ const FASTER: f64 = 10.0;
 pub fn compare() {
     println!(
         "The same questions, each asked from its beginning, of ours (saturation, then the solver) and of Z3 {}: those \
-         that the execution at hand does not answer as it is. For those that go to the solver the time is told apart.\n",
+         that the execution at hand does not answer as it is. For those that go to the solver the time is told \
+         apart.\n",
         z3::full_version()
     );
     println!(
-        "| program | model | questions | yes | differ | ours, µs | Z3, µs | ratio | at least {FASTER} | by the solver | \
-         ours, µs | Z3, µs | ratio |"
+        "| program | model | questions | yes | differ | ours, µs | Z3, µs | ratio | at least {FASTER} | by the solver \
+         | ours, µs | Z3, µs | ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let tests = [
@@ -103,8 +104,8 @@ fn row(name: &str, model: Model, questions: Vec<Posed>) {
     }
     let ([ours, z3, ratio], [ours_solved, z3_solved, ratio_solved]) = (all.words(), solved.words());
     println!(
-        "| {name} | {model} | {} | {yes} | {differ} | {ours} | {z3} | {ratio} | {} | {} | {ours_solved} | {z3_solved} | \
-         {ratio_solved} |",
+        "| {name} | {model} | {} | {yes} | {differ} | {ours} | {z3} | {ratio} | {} | {} | {ours_solved} | {z3_solved} \
+         | {ratio_solved} |",
         questions.len(),
         verdict(differ == 0 && all.ratio() >= FASTER),
         solved.questions,

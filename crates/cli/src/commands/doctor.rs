@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 /// Tell what is installed, what is missing and how to get it: compilers, debugger, system.
 ///
-/// Each compiler that is there compiles a small program with a data race, and the race has to be found in it. Exit status
-/// 0 means that programs of some language can be tested, 2 that they cannot.
+/// Each compiler that is there compiles a small program with a data race, and the race has to be found in it. Exit
+/// status 0 means that programs of some language can be tested, 2 that they cannot.
 #[derive(clap::Args, Debug)]
 pub struct Args {}
 

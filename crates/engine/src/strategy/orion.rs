@@ -5,13 +5,13 @@
 //!
 //! - *Who takes which part.* Accesses of the race graph belong to threads. If it is known which threads were seen in a
 //!   part of the cycle ([`Stop::threads`]), only they take it.
-//! - *The right place.* An access takes its turn only if it is in conflict with the one before it in the cycle: the same
-//!   program point may access something else.
+//! - *The right place.* An access takes its turn only if it is in conflict with the one before it in the cycle: the
+//!   same program point may access something else.
 //! - *Waiting instead of starting over.* Where the paper starts over because a thread is about to disturb (lines 35 and
 //!   41), the thread waits, as long as others can go on, and until patience ends.
-//! - *Stores of threads that hold nothing back are visible at once* (line 68 buffers them). A load that returns what its
-//!   own thread has buffered (lines 54 and 70) is not before the stores of others; the paper counts it as if it were.
-//!   Here that is a reason to start over.
+//! - *Stores of threads that hold nothing back are visible at once* (line 68 buffers them). A load that returns what
+//!   its own thread has buffered (lines 54 and 70) is not before the stores of others; the paper counts it as if it
+//!   were. Here that is a reason to start over.
 
 use super::{Actor, Pending, Random, Strategy, What};
 use fencepost_memory::Source;

@@ -18,7 +18,8 @@
 //! The answer comes in two steps. *Saturation* draws all conclusions that leave no choice, and then answers what is
 //! left as the witness at hand would, drawing conclusions again after each. If that ends without contradiction, it is
 //! an answer; if there was one before the first free choice, there is none. If neither is the case, what leads to a
-//! contradiction when it is tried alone is ruled out, and the rest is tried again. Only what is left goes to the solver.
+//! contradiction when it is tried alone is ruled out, and the rest is tried again. Only what is left goes to the
+//! solver.
 
 use super::orders::Orders;
 use super::posed::Posed;

@@ -119,7 +119,8 @@ impl<T: Threads + Clone + Send> Team<T> {
     }
 
     /// Explores until nothing is left, a visitor breaks off, or `pause` says so, which is asked after every run of the
-    /// program and told how many tasks the worker has left. Each worker has a visitor of its own, made by `begin`; none is returned if all begins anew.
+    /// program and told how many tasks the worker has left. Each worker has a visitor of its own, made by `begin`; none
+    /// is returned if all begins anew.
     pub fn explore_phase<V: Visitor<T> + Send>(
         &mut self,
         begin: impl Fn() -> V + Sync,

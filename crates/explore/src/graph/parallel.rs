@@ -106,8 +106,8 @@ pub struct Phase<V> {
 }
 
 /// Explores these tasks on `jobs` workers until nothing is left, a visitor breaks off, or `pause` says so, which is
-/// asked after every run of the program, and told how many alternatives the worker has left. With one worker, phases meet executions in the order in which one alone
-/// would.
+/// asked after every run of the program, and told how many alternatives the worker has left. With one worker, phases
+/// meet executions in the order in which one alone would.
 pub fn explore_phase<T, V>(
     program: &T,
     options: Options,

@@ -52,8 +52,8 @@ fn is_rmw(flags: Flags) -> bool {
     flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES)
 }
 
-/// A load of the program's. What a store to part of a cell reads of the rest is none: it stands for the store's place in
-/// coherence order, and that store may still be in a buffer when later loads are performed.
+/// A load of the program's. What a store to part of a cell reads of the rest is none: it stands for the store's place
+/// in coherence order, and that store may still be in a buffer when later loads are performed.
 fn is_load(flags: Flags) -> bool {
     flags.has(Flags::READ) && !flags.has(Flags::WEAVES)
 }

@@ -99,8 +99,8 @@ pub fn become_cargo(arguments: &[OsString], directory: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("cannot run {name}: {error}; CARGO names another one"))
 }
 
-/// The flags for rustc that cargo's configuration files have here, as cargo itself would take them: those of the target,
-/// or else those of every build.
+/// The flags for rustc that cargo's configuration files have here, as cargo itself would take them: those of the
+/// target, or else those of every build.
 fn configured_flags(cargo: &OsStr, host: &str) -> Vec<String> {
     let mut command = Command::new(cargo);
     command.args(["-Zunstable-options", "config", "get", "--format", "json-value"]).env("RUSTC_BOOTSTRAP", "1");

@@ -1,5 +1,5 @@
-//! Steps of the standard libraries are left out: counts of an `Arc`, what a channel or a lock does inside itself. What is
-//! left is what the program does, and what that refers to.
+//! Steps of the standard libraries are left out: counts of an `Arc`, what a channel or a lock does inside itself. What
+//! is left is what the program does, and what that refers to.
 
 use super::execution::Execution;
 use crate::Timeline;
@@ -32,7 +32,7 @@ pub(super) fn without_library(shown: &Execution<'_>, timeline: &Timeline, releva
     kept
 }
 
-/// Is a step inside a library, and of no interest beyond it?
+/// Is a step inside a library, and of no interest outside?
 fn is_inside(shown: &Execution<'_>, timeline: &Timeline, event: &Event) -> bool {
     let races = |id: EventId| shown.races.iter().any(|(first, second)| [*first, *second].contains(&id));
     let in_library = match event.kind {

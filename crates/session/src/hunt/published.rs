@@ -116,8 +116,8 @@ impl Parts {
         self.known.entry(segment).or_insert_with(find).clone()
     }
 
-    /// Orion's strategies for a cycle: whichever store comes first is buffered, as in the paper, or always the same one;
-    /// each with each pace of the program before that (the paper has that of its machine).
+    /// Orion's strategies for a cycle: whichever store comes first is buffered, as in the paper, or always the same
+    /// one; each with each pace of the program before that (the paper has that of its machine).
     pub fn strategies(
         &mut self,
         options: &Options,

@@ -106,7 +106,7 @@ struct Search<'a> {
     request: &'a CampaignRequest,
     campaign: Campaign,
     /// The accesses and fences of the program.
-    spots: Vec<Spot>,
+    sites: Vec<Site>,
     /// Until then.
     deadline: Instant,
     /// Was a question left open because there was no time?
@@ -114,13 +114,13 @@ struct Search<'a> {
 }
 
 /// An access or a fence in the source. The compiler may have made several of it, which are all changed alike.
-struct Spot {
+struct Site {
     label: Label,
     access: Access,
     frames: Vec<Frame>,
 }
 
-impl Spot {
+impl Site {
     /// Where it is, in words.
     fn place(&self) -> String {
         let file = &self.label.file;
@@ -128,10 +128,10 @@ impl Spot {
     }
 }
 
-/// A fence before or behind a spot, by its number.
+/// A fence before or behind a site, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Ordering {
-    spot: usize,
+    site: usize,
     before: bool,
     order: FenceOrder,
 }
@@ -150,8 +150,8 @@ impl<'a> Search<'a> {
         let deadline = Instant::now() + PATIENCE;
         let deadline = campaign.deadline.map_or(deadline, |limit| limit.min(deadline));
         campaign.deadline = Some(deadline);
-        let spots = spots(results, symbolizer);
-        Search { request, campaign, spots, deadline, late: Cell::new(false) }
+        let sites = sites(results, symbolizer);
+        Search { request, campaign, sites, deadline, late: Cell::new(false) }
     }
 
     /// Fills in what takes explorations of its own.
@@ -161,16 +161,16 @@ impl<'a> Search<'a> {
             Some(false) if race => safety.state_safe = Some(false),
             Some(false) => {
                 let describe = |ordering: Ordering| {
-                    let spot = &self.spots[ordering.spot];
-                    let what = format!("the {} of this line", name_of(&spot.access));
-                    advice(&spot.label, &spot.place(), &what, ordering.before, ordering.order)
+                    let site = &self.sites[ordering.site];
+                    let what = format!("the {} of this line", name_of(&site.access));
+                    advice(&site.label, &site.place(), &what, ordering.before, ordering.order)
                 };
                 safety.orderings = self.orderings(results).into_iter().map(describe).collect();
                 safety.minimal = (!safety.orderings.is_empty()).then_some(!self.late.get());
                 safety.state_safe = self.state_safe();
             }
             Some(true) => {
-                let describe = |(i, to): (usize, RmwOrder)| spared(&self.spots[i].place(), &self.spots[i].access, to);
+                let describe = |(i, to): (usize, RmwOrder)| spared(&self.sites[i].place(), &self.sites[i].access, to);
                 safety.superfluous = self.superfluous().into_iter().map(describe).collect();
             }
             None => {}
@@ -185,9 +185,9 @@ impl<'a> Search<'a> {
     fn orderings(&self, results: &Results) -> Vec<Ordering> {
         let enough = |list: &[Ordering]| Ok::<_, Infallible>(self.is_safe(&self.fences(list), &[]));
         let candidates = self.around_ways_out(results).unwrap_or_else(|| {
-            let is_access = |spot: &usize| !matches!(self.spots[*spot].access, Access::Fence { .. });
-            let before = |spot| Ordering { spot, before: true, order: FenceOrder::SeqCst };
-            (0..self.spots.len()).filter(is_access).map(before).collect()
+            let is_access = |site: &usize| !matches!(self.sites[*site].access, Access::Fence { .. });
+            let before = |site| Ordering { site, before: true, order: FenceOrder::SeqCst };
+            (0..self.sites.len()).filter(is_access).map(before).collect()
         });
         let Ok(Some(mut list)) = fewest(&candidates, MOST_SETS, enough) else { return Vec::new() };
         let weaker = |one: &Ordering| WEAKER_FENCES.map(|order| Ordering { order, ..*one }).to_vec();
@@ -205,8 +205,8 @@ impl<'a> Search<'a> {
             }
             let count = list.len();
             for (frame, before) in ways.iter().flat_map(|(early, passed)| [(early, true), (passed, false)]) {
-                let Some(spot) = self.spots.iter().position(|spot| spot.frames.contains(frame)) else { continue };
-                let ordering = Ordering { spot, before, order: FenceOrder::SeqCst };
+                let Some(site) = self.sites.iter().position(|site| site.frames.contains(frame)) else { continue };
+                let ordering = Ordering { site, before, order: FenceOrder::SeqCst };
                 if !list.contains(&ordering) {
                     list.push(ordering);
                 }
@@ -222,19 +222,19 @@ impl<'a> Search<'a> {
     /// For the runtime.
     fn fences(&self, list: &[Ordering]) -> Vec<Fence> {
         let fences = |one: &Ordering| {
-            let Ordering { spot, before, order } = *one;
-            self.spots[spot].frames.iter().map(move |place| Fence { place: place.clone(), before, order })
+            let Ordering { site, before, order } = *one;
+            self.sites[site].frames.iter().map(move |place| Fence { place: place.clone(), before, order })
         };
         list.iter().flat_map(fences).collect()
     }
 
-    /// What could be weaker, all together: spots by their numbers.
+    /// What could be weaker, all together: sites by their numbers.
     fn superfluous(&self) -> Vec<(usize, RmwOrder)> {
-        let strong: Vec<(usize, Access)> = self.spots.iter().map(|spot| spot.access).enumerate().collect();
+        let strong: Vec<(usize, Access)> = self.sites.iter().map(|site| site.access).enumerate().collect();
         let safe = |list: &[(usize, RmwOrder)]| {
-            let weaker = |(spot, to): &(usize, RmwOrder)| {
+            let weaker = |(site, to): &(usize, RmwOrder)| {
                 let to = *to;
-                self.spots[*spot].frames.iter().map(move |place| Weaker { place: place.clone(), to })
+                self.sites[*site].frames.iter().map(move |place| Weaker { place: place.clone(), to })
             };
             Ok::<_, Infallible>(self.is_safe(&[], &list.iter().flat_map(weaker).collect::<Vec<_>>()))
         };
@@ -289,26 +289,26 @@ impl<'a> Search<'a> {
 
 /// The accesses and fences that a watched exploration has met, by where they are in the source, in an order that does
 /// not depend on who met them first.
-fn spots(results: &Results, symbolizer: &Symbolizer) -> Vec<Spot> {
+fn sites(results: &Results, symbolizer: &Symbolizer) -> Vec<Site> {
     let mut list = results.accesses.clone();
     list.sort_by(|(a, _), (b, _)| a.cmp(b));
     list.dedup_by(|(a, _), (b, _)| a == b);
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut sites: Vec<Site> = Vec::new();
     for (frame, access) in list {
         let stack = Stack { thread: 0, access: Action::Unnamed, frames: vec![frame.clone()] };
         let label = symbolizer.finding_label(&stack).label;
-        let alike = |spot: &&mut Spot| {
+        let alike = |site: &&mut Site| {
             label.line > 0
-                && spot.label == label
-                && weaker_than(&spot.access) == weaker_than(&access)
-                && name_of(&spot.access) == name_of(&access)
+                && site.label == label
+                && weaker_than(&site.access) == weaker_than(&access)
+                && name_of(&site.access) == name_of(&access)
         };
-        match spots.iter_mut().find(alike) {
-            Some(spot) => spot.frames.push(frame),
-            None => spots.push(Spot { label, access, frames: vec![frame] }),
+        match sites.iter_mut().find(alike) {
+            Some(site) => site.frames.push(frame),
+            None => sites.push(Site { label, access, frames: vec![frame] }),
         }
     }
-    spots
+    sites
 }
 
 /// The ways out of sc: the access that comes too early, and the store that it passes.

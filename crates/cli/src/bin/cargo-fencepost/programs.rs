@@ -50,8 +50,8 @@ pub fn build(args: &Args, settings: &Settings) -> Result<Vec<Program>, String> {
         ["test", "--no-run", "--message-format=json-render-diagnostics"].map(OsString::from).to_vec();
     words.extend(args.cargo.words());
     let mut command = cargo(&words, &runtime).map_err(|error| format!("{}: {error}", runtime.display()))?;
-    // Without any optimisation an atomic operation is a function of the standard library, with lines of its own: reports
-    // would show those, and executions take twice as long.
+    // Without any optimisation an atomic operation is a function of the standard library, with lines of its own:
+    // reports would show those, and executions take twice as long.
     const OPTIMISE: &str = "CARGO_PROFILE_DEV_OPT_LEVEL";
     if !settings.says_opt_level && std::env::var_os(OPTIMISE).is_none() {
         command.env(OPTIMISE, "1");

@@ -1,5 +1,5 @@
-// One thread polls under a lock, another keeps the lock while it waits for what may never come. Rounds of the first that
-// end where it must wait for the lock are rounds for nothing, too: without that, each round gave rise to one more.
+// One thread polls under a lock, another keeps the lock while it waits for what may never come. Rounds of the first
+// that end where it must wait for the lock are rounds for nothing, too: without that, each round gave rise to one more.
 // fencepost check: pass
 // fencepost check --model sc: pass
 // fencepost check [CFLAGS=-DNEVER]: fail livelock

@@ -1,5 +1,5 @@
-// A loop that waits for a flag or a time ends when the time has come, whoever else waits. Rounds in which the clock shows
-// the same second are not the same to the thread: the next one may be the last.
+// A loop that waits for a flag or a time ends when the time has come, whoever else waits. Rounds in which the clock
+// shows the same second are not the same to the thread: the next one may be the last.
 // fencepost check: pass
 // fencepost check --model sc: pass
 // fencepost check [CFLAGS=-DSET]: pass
