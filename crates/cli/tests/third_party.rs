@@ -41,11 +41,16 @@ impl Program {
     }
 
     fn test_with(&self, more: &[&str]) -> Findings {
-        let options = [&["--executions", "2000", "--keep-going", "--format", "json"], more].concat();
+        self.test_some(2000, more)
+    }
+
+    fn test_some(&self, executions: u64, more: &[&str]) -> Findings {
+        let number = executions.to_string();
+        let options = [&["--executions", &number, "--keep-going", "--format", "json"], more].concat();
         let run = fencepost(self.0.path(), &[&["test", "./program"], &options[..]].concat());
         assert!(run.status <= 1, "{}", run.stderr);
         let report = run.json();
-        assert_eq!(report["executions"], 2000);
+        assert_eq!(report["executions"], executions);
         let list = report["findings"].as_array().expect("a list").clone();
         assert_eq!(run.status == 0, list.is_empty(), "{}", run.stderr);
         Findings { list, run }
@@ -140,12 +145,14 @@ fn boost_stack_has_races_of_its_own_when_nodes_are_reused() {
     }
 }
 
-/// `unsynchronized_push` beside other threads loses elements, or gives them out twice.
+/// `unsynchronized_push` beside other threads loses elements, or gives them out twice: in a third of all executions. In
+/// a few of them the stack has become a circle, whose elements are collected until the time is over.
 #[test]
 fn boost_stack_with_unsynchronized_push_is_wrong() {
     let Some(program) = Program::new("boost_stack.cpp", &["-DWRONG"], STACK) else { return };
     for model in ["c11", "sc"] {
-        assert!(program.test(model).kinds().contains("assertion"), "{model}");
+        let findings = program.test_some(200, &["--model", model, "--timeout", "500ms"]);
+        assert!(findings.kinds().contains("assertion"), "{model}");
     }
 }
 
