@@ -1,8 +1,10 @@
 //! What was typed.
 
 use clap::{Parser, ValueEnum};
+use fencepost_trace::Model;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Run the tests of a Rust package, each under many controlled executions
 #[derive(Parser, Debug)]
@@ -33,7 +35,7 @@ pub struct Args {
     #[arg(long)]
     pub include_ignored: bool,
     /// The memory model [default: c11; hunt: tso]
-    #[arg(long, value_name = "MODEL", help_heading = "Work and limits")]
+    #[arg(long, value_name = "MODEL", value_parser = model, help_heading = "Work and limits")]
     pub model: Option<String>,
     /// Executions of each test [default: 1000; check: all]
     #[arg(long, value_name = "N", help_heading = "Work and limits")]
@@ -186,6 +188,11 @@ impl CargoArgs {
         words.extend(flags.iter().filter(|(_, set)| *set).map(|(name, _)| OsString::from(*name)));
         words
     }
+}
+
+/// A model by its name, which `fencepost` is given. Better refused now than by each test.
+fn model(name: &str) -> Result<String, String> {
+    Model::from_str(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 /// The command line. Cargo puts the name of the subcommand first.
