@@ -2,13 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The hidden instructions of one file.
+/// What the instrumentation does not see of one file.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct HiddenCode {
     /// The file.
     pub module: String,
-    /// Its instructions, in the order of their addresses.
+    /// Its atomic instructions, in the order of their addresses.
     pub instructions: Vec<HiddenInstruction>,
+    /// Its functions that access memory and announce nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<HiddenFunction>,
+}
+
+/// A function that accesses memory without a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HiddenFunction {
+    /// Its address, as the file has it.
+    pub offset: u64,
+    /// The first two of its bytes.
+    pub code: [u8; 2],
 }
 
 /// An instruction that accesses memory atomically, or orders accesses.

@@ -21,7 +21,7 @@ mod request;
 mod saved;
 mod table;
 
-pub use instruction::{Action, HiddenCode, HiddenInstruction, MemoryOperand, Source};
+pub use instruction::{Action, HiddenCode, HiddenFunction, HiddenInstruction, MemoryOperand, Source};
 pub use message::Message;
 pub use record::{
     AccessSite, Activation, AddressKind, Created, Details, Frame, Irreversible, Memory, Record, Report, Stack, death,

@@ -23,15 +23,19 @@
 //! reported where the statement of its source line has a `mov` in a string, as libraries of atomics in assembly write
 //! it.
 //!
+//! Functions that access memory other than their own and announce nothing are found here too ([`unannounced`]): an
+//! exploration says that it is not complete if one of them runs beside other threads.
+//!
 //! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
 
 use crate::mapped::Mapped;
 use crate::symbols::{Frame, Module, Symbols};
+use crate::unannounced::{self, Constants};
 use addr2line::gimli::{self, UnwindSection as _};
-use fencepost_mailbox::{Action, HiddenInstruction, MemoryOperand, Source};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use fencepost_mailbox::{Action, HiddenFunction, HiddenInstruction, MemoryOperand, Source};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::io;
@@ -116,6 +120,9 @@ pub struct Examined {
     pub rust_std: Option<bool>,
     /// The instructions that the runtime performs in their place, in the order of their addresses.
     pub performed: Vec<HiddenInstruction>,
+    /// The functions that access shared memory and announce nothing, in the order of their addresses. Those of Rust's
+    /// standard library are not among them.
+    pub unannounced: Vec<HiddenFunction>,
 }
 
 /// Looks for hidden atomics, and at Rust's standard library.
@@ -134,7 +141,7 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
         functions.iter().filter(|function| function.calls_runtime).filter_map(|f| f.unit(module)).collect();
 
     // However it was built, its sources lie there.
-    let in_std = |function: &&Function| {
+    let in_std = |function: &&Function<'_>| {
         let unit = module.units.at(function.start).map(|(_, unit)| unit);
         unit.is_some_and(|unit| unit.name.contains("library/std/src/lib.rs"))
     };
@@ -165,7 +172,8 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
     }
     performed.sort_unstable_by_key(|instruction| instruction.offset);
     let mut sources = Sources::default();
-    let instrumented = |function: &&Function| function.origin(module, &instrumented_units) == Some(Origin::Assembly);
+    let instrumented =
+        |function: &&Function<'_>| function.origin(module, &instrumented_units) == Some(Origin::Assembly);
     let moves = functions.iter().filter(instrumented).flat_map(|function| &function.moves).take(MOST_MOVES);
     for &offset in moves {
         let frames = module.frames(offset);
@@ -174,7 +182,116 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
             add(&mut found, &hit, Origin::Assembly, module);
         }
     }
-    Ok(Examined { hidden: found, rust_std, performed })
+    let constants = constants(&file);
+    let performs = |at: u64| performed.binary_search_by_key(&at, |instruction| instruction.offset).is_ok();
+    let start_up = start_up(&file, module);
+    let unannounced = functions
+        .iter()
+        .filter(|function| {
+            !function.calls_runtime && !function.is_of_rust(module) && !start_up.contains(&function.start)
+        })
+        .filter(|function| {
+            let unit = module.units.at(function.start);
+            let instrumented = unit.is_some_and(|(i, unit)| instrumented_units.contains(&i) || unit.instrumented);
+            // Of what comes compiled with Rust nothing is known if there is no debug information.
+            let known = unit.is_some() || rust_std.is_none() && !has_rust(module);
+            known
+                && unannounced::touches_shared_memory(function.start, function.code, &constants, performs, instrumented)
+        })
+        .filter_map(Function::hidden)
+        .collect();
+    Ok(Examined { hidden: found, rust_std, performed, unannounced })
+}
+
+/// Those functions of a library without instrumentation that somebody else calls by these names, unless they touch
+/// nothing and call nothing.
+///
+/// # Errors
+/// As [`scan`].
+pub fn called_without_instrumentation(library: &Path, names: &HashSet<String>) -> io::Result<Vec<HiddenFunction>> {
+    let bytes = Mapped::open(library)?;
+    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let constants = constants(&file);
+    let mut functions = BTreeMap::new();
+    for symbol in file.dynamic_symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition()) {
+        let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+        let code = section.and_then(|section| section.data_range(symbol.address(), symbol.size()).ok().flatten());
+        if let (Ok(name), Some(code)) = (symbol.name(), code)
+            && names.contains(name)
+        {
+            let decoder = Decoder::with_ip(64, code, symbol.address(), DecoderOptions::NONE);
+            let calls = decoder
+                .into_iter()
+                .any(|it| matches!(it.flow_control(), FlowControl::Call | FlowControl::IndirectCall));
+            if calls || unannounced::touches_shared_memory(symbol.address(), code, &constants, |_| false, false) {
+                functions.extend(hidden_function(symbol.address(), code).map(|function| (function.offset, function)));
+            }
+        }
+    }
+    Ok(functions.into_values().collect())
+}
+
+/// The names that a module wants from others.
+///
+/// # Errors
+/// As [`scan`].
+pub fn wanted(path: &Path) -> io::Result<HashSet<String>> {
+    let bytes = Mapped::open(path)?;
+    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let names = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+    Ok(names.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect())
+}
+
+fn hidden_function(start: u64, code: &[u8]) -> Option<HiddenFunction> {
+    let code = [*code.first()?, *code.get(1)?];
+    Some(HiddenFunction { offset: start, code })
+}
+
+/// What nobody writes once the program runs.
+fn constants(file: &ElfFile64<'_, Endianness>) -> Constants {
+    let constant = |section: &object::read::elf::ElfSection64<'_, '_, Endianness>| {
+        let name = section.name().unwrap_or_default();
+        let relocated = name.starts_with(".got") || name.starts_with(".data.rel.ro");
+        relocated
+            || matches!(section.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString | SectionKind::Text)
+    };
+    let ranges =
+        file.sections().filter(constant).map(|section| (section.address(), section.address() + section.size()));
+    Constants(ranges.filter(|(start, end)| start < end).collect())
+}
+
+/// The functions that compilers and the C library put into every program.
+fn start_up(file: &ElfFile64<'_, Endianness>, module: &Module) -> HashSet<u64> {
+    const NAMES: [&str; 12] = [
+        "_start",
+        "_init",
+        "_fini",
+        "deregister_tm_clones",
+        "register_tm_clones",
+        "__do_global_dtors_aux",
+        "frame_dummy",
+        "__libc_csu_init",
+        "__libc_csu_fini",
+        "_dl_relocate_static_pie",
+        "__cpu_indicator_init",
+        "__do_global_ctors_aux",
+    ];
+    // The parts of a function that stand apart are entered by jumps, from a function that is looked at itself.
+    let is_one = |name: &str| NAMES.contains(&name) || name.ends_with(".cold") || name.contains(".cold.");
+    let named = module.table.functions.iter().filter(|symbol| is_one(&symbol.name)).map(|symbol| symbol.address);
+    let special = file.sections().filter(|section| section.name().is_ok_and(|name| name == ".init" || name == ".fini"));
+    named.chain(special.map(|section| section.address())).chain([file.entry()]).collect()
+}
+
+/// Are there functions that were compiled from Rust?
+fn has_rust(module: &Module) -> bool {
+    module
+        .table
+        .functions
+        .iter()
+        .any(|symbol| symbol.name == "rust_eh_personality" || symbol.name == "rust_begin_unwind")
 }
 
 /// Adds a hit, or counts it where an earlier one has the same source position.
@@ -249,15 +366,20 @@ fn assembly_lines(text: &str) -> HashSet<u32> {
 }
 
 /// A piece of code between two starts of functions.
-struct Function {
+struct Function<'a> {
     start: u64,
+    code: &'a [u8],
     calls_runtime: bool,
     hits: Vec<Hit>,
     /// Where it moves something from or to memory other than its stack.
     moves: Vec<u64>,
 }
 
-impl Function {
+impl Function<'_> {
+    fn hidden(&self) -> Option<HiddenFunction> {
+        hidden_function(self.start, self.code)
+    }
+
     fn unit(&self, module: &Module) -> Option<usize> {
         module.units.at(self.start).map(|(index, _)| index)
     }
@@ -286,7 +408,7 @@ impl Function {
 }
 
 /// Decodes all code of the module, function by function.
-fn functions(file: &ElfFile64<'_, Endianness>, module: &Module, runtime: &Runtime) -> Vec<Function> {
+fn functions<'a>(file: &ElfFile64<'a, Endianness>, module: &Module, runtime: &Runtime) -> Vec<Function<'a>> {
     let mut starts: BTreeSet<u64> = module.table.functions.iter().map(|symbol| symbol.address).collect();
     // A stripped module still has the functions that unwinding needs: all of them, on x86-64.
     starts.extend(unwind_starts(file).unwrap_or_default());
@@ -308,8 +430,8 @@ fn functions(file: &ElfFile64<'_, Endianness>, module: &Module, runtime: &Runtim
     functions
 }
 
-fn decode(start: u64, code: &[u8], runtime: &Runtime) -> Function {
-    let mut function = Function { start, calls_runtime: false, hits: Vec::new(), moves: Vec::new() };
+fn decode<'a>(start: u64, code: &'a [u8], runtime: &Runtime) -> Function<'a> {
+    let mut function = Function { start, code, calls_runtime: false, hits: Vec::new(), moves: Vec::new() };
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
     let mut previous = Mnemonic::INVALID;

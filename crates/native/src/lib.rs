@@ -28,6 +28,7 @@ pub mod libraries;
 mod mapped;
 pub mod symbols;
 mod table;
+mod unannounced;
 mod units;
 mod variables;
 pub mod worker;

@@ -13,6 +13,8 @@ pub(crate) struct Unit {
     pub(crate) directory: String,
     /// The language; only assembler is told apart.
     pub(crate) assembler: bool,
+    /// Does the compiler say that it was asked for instrumentation? gcc does.
+    pub(crate) instrumented: bool,
 }
 
 /// All compilation units of a module, by address.
@@ -66,7 +68,9 @@ fn read_unit<'a>(
     let mut entries = unit.entries();
     let root = entries.next_dfs().ok()??;
     let assembler = root.attr_value(gimli::DW_AT_language) == Some(gimli::AttributeValue::Language(ASSEMBLER));
-    Some((Unit { name: text(unit.name), directory: text(unit.comp_dir), assembler }, ranges))
+    let producer = root.attr_value(gimli::DW_AT_producer).and_then(|value| dwarf.attr_string(&unit, value).ok());
+    let instrumented = text(producer).contains("-fsanitize=thread");
+    Some((Unit { name: text(unit.name), directory: text(unit.comp_dir), assembler, instrumented }, ranges))
 }
 
 /// What gas and clang write for assembler, whatever the machine.

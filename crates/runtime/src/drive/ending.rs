@@ -41,10 +41,28 @@ pub fn try_take() -> Option<Verdict> {
 /// a choice.
 pub fn end_process(verdict: Verdict) -> ! {
     global::set_inside(true);
-    if !global::explores() && !fibers::all().is_alone() {
+    if global::explores() {
+        tell_last();
+    } else if !fibers::all().is_alone() {
         control::perform(Op::Quit);
     }
     finish(verdict)
+}
+
+/// The running thread fails, and the process ends at once.
+pub fn fail(verdict: Verdict) -> ! {
+    global::set_inside(true);
+    if global::explores() {
+        tell_last();
+    }
+    finish(verdict)
+}
+
+/// What the running thread has stored last, others may see before the end.
+fn tell_last() {
+    let pc = fibers::me().pc;
+    control::tell();
+    fibers::me().pc = pc;
 }
 
 /// A stack for handlers: the program's may be the reason why they are needed.

@@ -13,9 +13,9 @@
 //! [`outside`](crate::drive::control)).
 
 use crate::drive::{control, ending, explored};
-use crate::hooks::{at_work, atomics};
+use crate::hooks::{at_work, atomics, unannounced};
 use crate::platform::global::{self, Global, mode};
-use crate::platform::{modules, real, sys};
+use crate::platform::{modules, patches, real};
 use fencepost_mailbox::{Action, HiddenCode, HiddenInstruction, Request};
 use fencepost_runtime_core::instruction::{Registers, address, after, bit, compared, operand, register};
 use fencepost_trace::{Access, CampaignSpec, FenceOrder, Location, Op, Size, StrategySpec, Update, Value};
@@ -34,9 +34,6 @@ struct Replaced {
 /// In the order of their addresses.
 static REPLACED: Global<Vec<Replaced>> = Global::new(Vec::new());
 
-/// What the processor refuses.
-const REFUSED: [u8; 2] = [0x0f, 0x0b];
-const PAGE: usize = 4096;
 /// Below the stack pointer a function that calls none may have this much.
 const RED_ZONE: usize = 128;
 
@@ -44,16 +41,20 @@ const RED_ZONE: usize = 128;
 pub fn prepare(request: &Request) {
     let explores =
         matches!(request.campaign, CampaignSpec::Explore { .. } | CampaignSpec::Repeat(StrategySpec::Graph { .. }));
-    for HiddenCode { module, instructions } in &request.hidden {
+    for HiddenCode { module, instructions, .. } in &request.hidden {
         let Some(start) = modules::start_of(module) else { continue };
         for what in instructions.iter().filter(|what| what.barrier || explores) {
             let pc = start.wrapping_add(what.offset as usize);
-            if replace(pc, what) {
+            // A function that is led elsewhere begins with other code.
+            if patches::replace(pc, what.code, patches::REFUSED) {
                 REPLACED.enter().push(Replaced { pc, start, what: *what });
             }
         }
     }
     REPLACED.enter().sort_unstable_by_key(|replaced| replaced.pc);
+    if explores {
+        unannounced::prepare(request);
+    }
     // SAFETY: the handler has the signature that SA_SIGINFO asks for. Threads wait in it, each on its own stack, and
     // may leave it for another one: so no SA_ONSTACK, and SA_NODEFER.
     unsafe {
@@ -67,26 +68,11 @@ pub fn prepare(request: &Request) {
 /// What the kernel calls at an instruction that the processor refuses.
 extern "C" fn refused(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands it over, and nobody else looks at it.
-    if !perform(unsafe { &mut *context.cast() }) {
+    let registers: &mut libc::ucontext_t = unsafe { &mut *context.cast() };
+    let pc = registers.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
+    if !perform(registers) && !unannounced::entered(pc) {
         ending::handle(signal, info, context);
     }
-}
-
-fn replace(pc: usize, what: &HiddenInstruction) -> bool {
-    // SAFETY: code of the program, mapped for reading; the host has decoded it.
-    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, REFUSED.len()) };
-    // A function that is led elsewhere begins with other code.
-    if *code != what.code {
-        return false;
-    }
-    let (first, end) = (pc & !(PAGE - 1), (pc + REFUSED.len()).next_multiple_of(PAGE));
-    let executable = libc::PROT_READ | libc::PROT_EXEC;
-    if !sys::protect(first, end - first, executable | libc::PROT_WRITE) {
-        return false;
-    }
-    // SAFETY: code of the program that nobody runs now, writable since a moment ago.
-    unsafe { std::ptr::copy_nonoverlapping(REFUSED.as_ptr(), pc as *mut u8, REFUSED.len()) };
-    sys::protect(first, end - first, executable)
 }
 
 /// The program was refused an instruction. Performs it, if it is one of those that were replaced.
@@ -209,5 +195,5 @@ fn fence() {
 
 /// Does the program have instructions that were replaced? Then their signal is not the program's to handle.
 pub fn any() -> bool {
-    !REPLACED.enter().is_empty()
+    !REPLACED.enter().is_empty() || unannounced::any()
 }

@@ -35,6 +35,7 @@ pub mod strings;
 pub mod text;
 pub mod threads;
 pub mod time;
+pub mod unannounced;
 pub mod volatile;
 
 use crate::drive::volatile as unfinished;

@@ -214,7 +214,7 @@ hook! { fn abort() {
     }
     fibers::me().pc = global::caller();
     global::set_inside(true);
-    ending::finish(Verdict::Abort("abort() was called".to_owned()))
+    ending::fail(Verdict::Abort("abort() was called".to_owned()))
 } }
 
 /// The running thread sends itself a signal.
@@ -222,12 +222,12 @@ pub fn raise_here(signal: c_int) -> c_int {
     fibers::me().pc = global::caller();
     if signal == libc::SIGABRT {
         global::set_inside(true);
-        ending::finish(Verdict::Abort("SIGABRT was raised".to_owned()))
+        ending::fail(Verdict::Abort("SIGABRT was raised".to_owned()))
     }
     if signal == libc::SIGKILL {
         // No handler would hear of it, and whoever finds the process gone takes it for somebody else's doing.
         global::set_inside(true);
-        ending::finish(Verdict::Crash { signal, address: 0, pc: global::caller() })
+        ending::fail(Verdict::Crash { signal, address: 0, pc: global::caller() })
     }
     // libc would send it to the kernel thread that donates this one's storage.
     sys::raise(signal);
@@ -259,7 +259,7 @@ hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_
     global::set_inside(true);
     let (assertion, file, function) = (text(assertion), text(file), text(function));
     sys::write(2, format!("{file}:{line}: {function}: Assertion `{assertion}' failed.\n").as_bytes());
-    ending::finish(Verdict::Assertion(format!("assertion '{assertion}' failed in {function}")))
+    ending::fail(Verdict::Assertion(format!("assertion '{assertion}' failed in {function}")))
 } }
 
 /// A child of the program's own.

@@ -1,6 +1,6 @@
 //! Threads: creating, joining, ending, and what belongs to each.
 
-use super::{access, at_work, early, hook, mutex, text};
+use super::{access, at_work, early, hook, mutex, text, unannounced};
 use crate::detect::details;
 use crate::detect::shadow::{self, WRITE};
 use crate::drive::explored::shared::{self, Habit};
@@ -68,6 +68,7 @@ pub fn spawn(start: Start, argument: *mut c_void) -> Entered<'static, Fiber> {
     }
     // Before libc makes a thread, which allocates: this is still where the program called.
     details::created(number);
+    unannounced::watch();
     match create_at_a_place(number, start, argument) {
         Some(fiber) => fiber,
         None => ending::give_up(

@@ -1,4 +1,4 @@
-//! Functions of the program that are led to others.
+//! Code of the program that becomes other code: instructions that are replaced, and functions that are led to others.
 //!
 //! The first five bytes of such a function become a jump to a stub near by, which jumps on to wherever the other one
 //! is. The instructions that were there are copied, with a jump to what follows them: so the function can still be
@@ -71,6 +71,26 @@ pub fn original(start: usize, size: usize) -> Option<usize> {
         length += movable(code.get(length..)?)?;
     }
     write_stub(&code[..length], start + length)
+}
+
+/// What the processor refuses (`ud2`).
+pub const REFUSED: [u8; 2] = [0x0f, 0x0b];
+
+/// Replaces two bytes of code, if they are what is expected there.
+pub fn replace(pc: usize, expected: [u8; 2], by: [u8; 2]) -> bool {
+    // SAFETY: code of the program, mapped for reading; the host has decoded it.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, by.len()) };
+    if *code != expected {
+        return false;
+    }
+    let (first, end) = (pc & !(PAGE - 1), (pc + by.len()).next_multiple_of(PAGE));
+    let executable = libc::PROT_READ | libc::PROT_EXEC;
+    if !sys::protect(first, end - first, executable | libc::PROT_WRITE) {
+        return false;
+    }
+    // SAFETY: code of the program that nobody runs now, writable since a moment ago.
+    unsafe { std::ptr::copy_nonoverlapping(by.as_ptr(), pc as *mut u8, by.len()) };
+    sys::protect(first, end - first, executable)
 }
 
 /// Leads whoever calls the function at `start` to `target`.

@@ -9,6 +9,7 @@ use fencepost_native::elf;
 use fencepost_native::embedded::runtime_directory;
 use fencepost_native::interrupt;
 use fencepost_native::symbols::Symbols;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tempfile::TempDir;
@@ -87,19 +88,22 @@ fn refused(error: CompileError) -> Error {
     Error::Refused(if interrupt::is_wished() { "interrupted".to_owned() } else { error.to_string() })
 }
 
+/// The name that the kernel has for a file that is mapped.
+fn mapped_name(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
 /// Atomics that the instrumentation cannot see, and libraries without instrumentation: what the user should know of
 /// them, and what the runtime performs.
 fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
     let mut symbols = Symbols::new();
-    let (mut remarks, mut notes, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut remarks, mut notes, mut hidden, mut wanted) = (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
     for module in target.own_modules() {
         // What cannot be read cannot be warned about; the run itself will tell.
         let Ok(examined) = asm::examine(module, &mut symbols) else { continue };
-        if !examined.performed.is_empty() {
-            // As the kernel names what is mapped.
-            let path = module.canonicalize().unwrap_or_else(|_| module.to_owned());
-            hidden.push(HiddenCode { module: path.display().to_string(), instructions: examined.performed });
-        }
+        let (instructions, functions) = (examined.performed, examined.unannounced);
+        hidden.push(HiddenCode { module: mapped_name(module), instructions, functions });
+        wanted.extend(asm::wanted(module).unwrap_or_default());
         let uncontrolled = examined.hidden.iter().filter(|hidden| !hidden.is_performed);
         remarks.extend(uncontrolled.map(|hidden| Remark::Warning(hidden.to_string())));
         let note = match examined.rust_std {
@@ -114,7 +118,12 @@ fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
     for library in target.uninstrumented_libraries() {
         let name = &library.name;
         remarks.push(Remark::Warning(format!("{name} is not instrumented: what it does to shared memory is not seen")));
+        if let Some(path) = &library.path {
+            let functions = asm::called_without_instrumentation(path, &wanted).unwrap_or_default();
+            hidden.push(HiddenCode { module: mapped_name(path), instructions: Vec::new(), functions });
+        }
     }
+    hidden.retain(|code| !code.instructions.is_empty() || !code.functions.is_empty());
     remarks.extend(notes);
     (remarks, hidden)
 }
