@@ -1,8 +1,8 @@
 //! How executions end, and how the process does.
 
-use crate::drive::control;
 pub use crate::drive::verdict::Verdict;
 use crate::drive::verdict::announce;
+use crate::drive::{control, progress};
 pub use crate::platform::failure::{give_up, internal};
 use crate::platform::global::{self, Global};
 use crate::platform::{modules, real, sys};
@@ -23,6 +23,8 @@ pub fn finish(verdict: Verdict) -> ! {
     }
     announce(&verdict);
     be_on_time();
+    // Of an exploration others may go on, and what the thread has written is not theirs.
+    progress::reset();
     *VERDICT.enter() = Some(verdict);
     fibers::go_home()
 }

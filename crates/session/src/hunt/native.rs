@@ -244,6 +244,9 @@ impl<'a> NativeSubject<'a> {
         campaign.request.restart = Restart::InPlace;
         campaign.request.keep_outputs = true;
         campaign.request.hunt = Some(hunt);
+        // Who looks for cycles keeps books in functions without instrumentation, so that they are no part of them.
+        // That the exploration does not see that memory is known here: random executions are held against it.
+        campaign.request.hidden.iter_mut().for_each(|hidden| hidden.functions.clear());
         campaign.jobs = 1;
         Ok(Some(self.run_hunt(&mut campaign)?))
     }

@@ -9,7 +9,8 @@
 //! Looked at are the variables of the program's own file, in the first executions and every few after that; those
 //! that were found to be written like this, always. What a thread changes and changes back before its next operation
 //! is not noticed, nor what lies in the heap, on stacks or in libraries. Of Rust's standard library, which has no
-//! instrumentation and synchronises by itself, nothing is said here.
+//! instrumentation and synchronises by itself, nothing is said here. Functions of the program without instrumentation
+//! are noticed when they run ([`unannounced`](crate::hooks::unannounced)); this is for what libraries write.
 
 use crate::drive::{control, explored};
 use crate::platform::global::{self, Entered, Global};
