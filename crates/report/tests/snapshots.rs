@@ -10,8 +10,8 @@ use fencepost_report::{
     RunReport, Seen, ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
-    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, Label, LoadOrder, Location,
-    Model, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
+    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, FindingStack, Label, LoadOrder,
+    Location, Model, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
 };
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -388,6 +388,37 @@ fn stacks_and_output_are_cut() {
         &(text::stack("thread 1 (write):", &calls, style(100)) + &text::printed("stdout", &lines, style(100))),
     );
     assert_eq!(text::stack("thread 1", &[], style(100)) + &text::printed("stdout", "", style(100)), "");
+}
+
+/// Of a stack the program's own functions are shown, and what a library does inside itself on demand.
+#[test]
+fn calls_in_libraries_are_left_out() {
+    struct Names;
+    impl Describe for Names {
+        fn statement(&self, _: &Label) -> Option<String> {
+            None
+        }
+        fn is_library(&self, label: &Label) -> bool {
+            label.file.is_empty() || label.file.starts_with("/usr/")
+        }
+    }
+    let frame = |function: &str, file: &str| Label { function: function.into(), file: file.into(), line: 7, column: 0 };
+    let stack = |title: &str, frames: Vec<Label>| FindingStack { title: title.into(), thread: ThreadId(0), frames };
+    let mut race = data_race();
+    race.stacks = vec![
+        stack(
+            "write by thread 0",
+            vec![frame("new", "/usr/new.h"), frame("push", "q.cpp"), frame("run", "/usr/run.h")],
+        ),
+        stack("wait by thread 1", vec![frame("join", ""), frame("start", "")]),
+    ];
+    let short = text::finding(&race, 10_000, &Names, style(100));
+    let lines = "  write by thread 0\n    push  q.cpp:7\n  wait by thread 1\n    join  :7\n  (calls in the standard \
+                 libraries are left out: -v shows them)\n";
+    assert!(short.contains(lines), "{short}");
+    let whole = text::finding(&race, 10_000, &Names, TextStyle { whole: true, ..style(100) });
+    assert!(whole.contains("    new  /usr/new.h:7\n    push  q.cpp:7\n    run  /usr/run.h:7\n"), "{whole}");
+    assert!(!whole.contains("left out"), "{whole}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
 use crate::{Command, Describe, Document, Evidence, Report, RunReport, Safety, Seen, Verdict};
-use fencepost_trace::Finding;
+use fencepost_trace::{Finding, Label};
 
 /// A whole report.
 pub fn render(document: &Document<'_>, style: TextStyle) -> String {
@@ -90,7 +90,7 @@ fn what(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String 
     if let Some(memory) = &finding.memory {
         text += &format!("  memory: {}\n", clean(&memory.text));
     }
-    text + &reason(finding, style) + &stacks(finding)
+    text + &reason(finding, style) + &stacks(finding, describe, style)
 }
 
 fn reason(finding: &Finding, style: TextStyle) -> String {
@@ -104,14 +104,25 @@ fn reason(finding: &Finding, style: TextStyle) -> String {
     text
 }
 
-fn stacks(finding: &Finding) -> String {
+fn stacks(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {
     let mut text = String::new();
+    let mut left_out = false;
     for stack in &finding.stacks {
         text += &format!("  {}\n", clean(&stack.title));
-        for frame in &stack.frames {
+        // The program's own functions; where there is none, where the thread stands.
+        let is_own = |frame: &Label| !describe.is_library(frame);
+        let none = !stack.frames.iter().any(is_own);
+        for (i, frame) in stack.frames.iter().enumerate() {
+            if !style.whole && !is_own(frame) && !(none && i == 0) {
+                left_out = true;
+                continue;
+            }
             let at = if frame.line > 0 { format!("  {}:{}", clean(&frame.file), frame.line) } else { String::new() };
             text += &format!("    {}{at}\n", clean(&frame.function));
         }
+    }
+    if left_out {
+        text += &format!("  {}\n", style.dim("(calls in the standard libraries are left out: -v shows them)"));
     }
     text
 }

@@ -4,6 +4,7 @@ use super::reason::{place, reason};
 use super::symbolizer::Symbolizer;
 use fencepost_mailbox::{AddressKind, Memory, Report, Stack};
 use fencepost_native::host::Found;
+use fencepost_report::Describe as _;
 use fencepost_trace::{
     Action, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, Label, MemoryKind, Severity, ThreadId,
     Trace,
@@ -82,7 +83,9 @@ fn memory(memory: &Memory, symbolizer: &Symbolizer) -> (FindingMemory, Vec<Findi
                 far => format!("{} into {block}", bytes(far as u64)),
             };
             let stack = symbolizer.stack(format!("{block} was allocated by thread {}", allocated.thread), allocated);
-            let text = match stack.frames.iter().find(|frame| frame.line > 0) {
+            let mut known = stack.frames.iter().filter(|frame| frame.line > 0);
+            let own = known.clone().find(|frame| !symbolizer.is_library(frame));
+            let text = match own.or_else(|| known.next()) {
                 Some(frame) => format!("{far} that thread {} allocated at {}", allocated.thread, place(frame)),
                 None => format!("{far} that thread {} allocated", allocated.thread),
             };

@@ -5,7 +5,7 @@ use fencepost_mailbox::{Activation, Frame, Message, Stack};
 use fencepost_native::symbols::{Active, Pc, Symbols, Variable};
 use fencepost_report::Describe;
 use fencepost_report::text::Call;
-use fencepost_trace::{FindingLabel, FindingStack, Hidden, Label, Location, ThreadId, Trace};
+use fencepost_trace::{FindingLabel, FindingStack, Hidden, Label, Location, Size, ThreadId, Trace, Value};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -132,6 +132,15 @@ impl Describe for Symbolizer {
             };
         }
         self.address(at.address)
+    }
+
+    fn value(&self, at: Location, value: Value) -> String {
+        // Where programs, their heap and their stacks are: a number of that size is an address.
+        const ADDRESSES: std::ops::Range<u128> = 0x5000_0000_0000..0x8000_0000_0000;
+        match at.size {
+            Size::B8 if ADDRESSES.contains(&value.0) => format!("{:#x}", value.0),
+            _ => value.to_string(),
+        }
     }
 }
 
