@@ -38,18 +38,69 @@ fn commands(document: &Path) -> Vec<String> {
     lines.map(|line| line.split("  #").next().unwrap_or(line).trim_end().to_owned()).collect()
 }
 
-/// None of them is refused: exit status 2 says that a command, an option or a file is not what it should be.
-#[test]
-fn the_commands_of_the_documentation_work() {
-    let place = place();
+/// The documents: README and what is in `docs`.
+fn documents() -> Vec<PathBuf> {
     let mut documents = vec![repository().join("README.md")];
     let docs = fs::read_dir(repository().join("docs")).expect("a directory");
     documents
         .extend(docs.map(|entry| entry.expect("a file").path()).filter(|path| path.extension() == Some("md".as_ref())));
     documents[1..].sort();
+    documents
+}
+
+/// What a document shows of a terminal: a command, with variables of the environment before it, and lines of what it
+/// prints.
+fn shown(document: &Path) -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(document).expect("a document");
+    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
+    for block in text.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap_or_default();
+        for line in block.lines() {
+            match (line.strip_prefix("$ "), shown.last_mut()) {
+                (Some(command), _) => shown.push((command.to_owned(), Vec::new())),
+                (None, Some((_, lines))) => lines.push(line.trim().to_owned()),
+                (None, None) => panic!("{}: output without a command: {line}", document.display()),
+            }
+        }
+    }
+    shown
+}
+
+/// Every line that a document shows is printed by the command above it, in this order. Lines that say how long
+/// something took, and dots for what is left out, are not compared.
+#[test]
+fn what_the_documentation_shows_is_what_is_printed() {
+    let place = place();
+    let mut count = 0;
+    for document in documents() {
+        for (line, expected) in shown(&document) {
+            let mut words: Vec<&str> = line.split_whitespace().collect();
+            let name = words.iter().position(|word| *word == "fencepost").expect("a command of fencepost");
+            let mut command = command(place.path());
+            let variables: Vec<&str> = words.drain(..=name).collect();
+            for variable in &variables[..name] {
+                let (name, value) = variable.split_once('=').expect("NAME=VALUE");
+                command.env(name, value);
+            }
+            let output = finish(command.args(&words));
+            let mut printed = output.stdout.lines().map(str::trim);
+            for line in expected.iter().filter(|line| !line.is_empty() && *line != "…") {
+                let found = printed.any(|printed| printed == line);
+                assert!(found, "{}: {line}\n{}{}", document.display(), output.stdout, output.stderr);
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 30, "{count}");
+}
+
+/// None of them is refused: exit status 2 says that a command, an option or a file is not what it should be.
+#[test]
+fn the_commands_of_the_documentation_work() {
+    let place = place();
     let mut seen = Vec::new();
-    for document in &documents {
-        for line in commands(document) {
+    for document in documents() {
+        for line in commands(&document) {
             if seen.contains(&line) || (line.contains("--gdb") && !common::have("gdb")) {
                 continue;
             }
