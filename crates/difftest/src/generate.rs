@@ -174,9 +174,14 @@ impl Generator {
         let at_barrier = |thread: &Thread| thread.body.iter().any(|stmt| matches!(stmt, Stmt::Barrier { .. }));
         let parties = program.threads.iter().filter(|thread| at_barrier(thread)).count() as u8;
         program.parties = if self.one_in(8) { 2 } else { parties.max(1) };
-        if recipe.language == Language::Rust {
-            // Each thread has its own end of the channel.
-            program.variables.iter_mut().for_each(|variable| variable.place = Storage::Global);
+        // In Rust each thread has its own end of the channel. Where nobody waits for a thread, it may outlive main's
+        // variables.
+        let waits = program.joins_all();
+        let is_fine = |place: Storage| place != Storage::Stack || waits;
+        for variable in &mut program.variables {
+            if recipe.language == Language::Rust || !is_fine(variable.place) {
+                variable.place = Storage::Global;
+            }
         }
         program
     }

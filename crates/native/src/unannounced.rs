@@ -1,6 +1,6 @@
 //! Does a function without instrumentation touch memory that other threads may see?
 //!
-//! A function that was compiled without `-fsanitize=thread` (an attribute, another compiler, an assembler file) accesses
+//! A function compiled without `-fsanitize=thread` (an attribute, another compiler, an assembler file) accesses
 //! memory and announces nothing. A function that was compiled with it may call nothing of the interface either: one
 //! whose accesses all concern its own stack, constants, or what it returns. To tell them apart, the addresses that the
 //! function computes are followed from its entry through registers and the slots of its stack: what comes from the
@@ -236,10 +236,11 @@ impl State {
 
     /// Does an instruction access memory that may be anyone's?
     fn touches(&self, instruction: &Instruction, constants: &Constants, result: bool) -> bool {
-        let no_access = [Mnemonic::Lea, Mnemonic::Nop, Mnemonic::Endbr64].contains(&instruction.mnemonic())
+        use Mnemonic::{Endbr64, Lea, Nop, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2, Prefetchw};
+        let silent = [Lea, Nop, Endbr64, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2, Prefetchw];
+        let no_access = silent.contains(&instruction.mnemonic())
             || instruction.flow_control() != FlowControl::Next
-            || [Register::FS, Register::GS].contains(&instruction.segment_prefix())
-            || format!("{:?}", instruction.mnemonic()).starts_with("Prefetch");
+            || [Register::FS, Register::GS].contains(&instruction.segment_prefix());
         let shared = |held| match held {
             Held::Stack(_) | Held::Constant => false,
             Held::Result => !result,

@@ -12,6 +12,10 @@ use fencepost_session::{CheckRequest, check};
 /// and nothing found, 3 that nothing was found before a limit was hit. With --executions one core explores, so that
 /// what is cut off does not depend on --jobs.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost check queue.c                      # a proof or a bug\n\
+    \x20 fencepost check ./queue --model pso --time 1h --jobs 2\n\
+    \x20 fencepost check ./queue --model pso --resume # go on where it was stopped")]
 pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,

@@ -11,6 +11,7 @@ use std::fmt::Write;
 /// Each compiler that is there compiles a small program with a data race, and the race has to be found in it. Exit
 /// status 0 means that programs of some language can be tested, 2 that they cannot.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example: fencepost doctor")]
 pub struct Args {}
 
 pub fn run(_: Args, screen: &mut Screen) -> Result<Status, Error> {

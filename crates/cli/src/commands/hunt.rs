@@ -20,6 +20,9 @@ use std::time::Duration;
 ///
 /// Exit status 1 means that a violation is harmful (or that the program fails without any); 0 that none is.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost hunt queue.c --model tso           # which reorderings are real, and which do harm\n\
+    \x20 fencepost hunt ./queue --model pso --time 1m")]
 pub struct Args {
     /// An executable built with -fsanitize=thread or `fencepost cc`, a .c, .cc, .cpp or .rs file, or a .litmus file
     #[arg(value_name = "TARGET")]

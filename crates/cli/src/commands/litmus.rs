@@ -16,6 +16,9 @@ use std::path::PathBuf;
 /// (2). To be told by the exit status, use `fencepost check`. Limits are for each test and model; a result that one
 /// cut short says so.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost litmus tests/litmus/SB.litmus      # the final states under every model\n\
+    \x20 fencepost litmus tests/litmus --model tso,c11 --format json")]
 pub struct Args {
     /// Litmus tests; directories are searched for *.litmus; - is standard input
     #[arg(required = true, value_name = "FILE")]

@@ -11,6 +11,9 @@ use std::path::PathBuf;
 ///
 /// Exit status 1 means that the recorded finding is there again, 0 that an execution without a finding was the same.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost replay fencepost-out/finding-1.json\n\
+    \x20 fencepost replay fencepost-out/finding-1.json --gdb")]
 pub struct Args {
     /// A file that test, check or litmus wrote
     #[arg(value_name = "FINDING.json")]

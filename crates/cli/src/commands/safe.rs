@@ -20,6 +20,9 @@ use std::time::Duration;
 ///
 /// Several targets, or several models, give a line for each target and model, and nothing is written to --out.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost safe queue.c --model tso           # can the memory model matter here?\n\
+    \x20 fencepost safe tests/litmus --model tso,pso")]
 pub struct Args {
     /// An executable built with -fsanitize=thread or `fencepost cc`, a .c, .cc, .cpp or .rs file, or .litmus files;
     /// directories are searched for these

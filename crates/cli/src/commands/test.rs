@@ -15,6 +15,10 @@ use std::str::FromStr;
 /// `~exists` or `forall` forbids, a data race (under c11), a failure. Without --executions and --time 10,000
 /// executions are run.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n\
+    \x20 fencepost test queue.c                       # compile one file and run it\n\
+    \x20 fencepost test ./queue --model tso --time 1m # a program built with `fencepost cc`, for a minute\n\
+    \x20 fencepost test ./queue --keep-going --html report.html -- 4 threads")]
 pub struct Args {
     #[command(flatten)]
     campaign: CampaignArgs,

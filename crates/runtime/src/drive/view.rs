@@ -225,7 +225,7 @@ fn one(at: Location, write: bool) {
 
 /// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access
 /// takes place, so that what others did while it waited counts. A store is then already on its way to its buffer, and
-/// a thread drains its own before it frees anything: what leaves a buffer later is no access.
+/// a thread drains its own before it frees what it has stored to: what leaves a buffer later is no access.
 pub fn look_for_misuse(address: usize, size: usize, kind: Kind) {
     if heap::has(address)
         && let Some(earlier) = shadow::freed(address, size)
@@ -291,6 +291,18 @@ pub fn forget(range: std::ops::Range<u64>) {
     drain();
     for own in &mut VIEW.enter().own {
         own.atomics.retain(|(at, _)| !range.contains(&at.address));
+    }
+}
+
+/// Makes all see what the running thread has stored, if some of it is in memory that goes away. Otherwise its stores may
+/// wait on: giving memory back is no fence.
+pub fn drain_from(address: usize, length: usize) {
+    settle();
+    let range = address as u64..(address + length) as u64;
+    let goes = |waiting: &Waiting| waiting.at.address < range.end && range.start < waiting.at.end();
+    let any = VIEW.enter().own(fibers::current()).buffered.iter().any(goes);
+    if any {
+        drain();
     }
 }
 

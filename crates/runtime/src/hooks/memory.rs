@@ -78,7 +78,7 @@ pub fn release(block: usize) {
     at_work(|| {
         let size = heap::size(block);
         if global::kind() == mode::HARDWARE {
-            view::drain();
+            view::drain_from(block, size);
         } else if explored::is_on() {
             shared::settle();
         } else {
