@@ -504,6 +504,12 @@ impl Program {
         })
     }
 
+    /// Does it give a block back that it has just written? The machines of the hardware models let a thread's stores to
+    /// such a block leave its buffer first, and with them all that are older; exploration does not.
+    pub fn frees(&self) -> bool {
+        self.any(|stmt| matches!(stmt, Stmt::Block { .. }))
+    }
+
     /// Is every thread waited for, whatever happens?
     pub fn joins_all(&self) -> bool {
         self.threads.iter().all(|thread| !thread.detached)
