@@ -214,9 +214,9 @@ impl<T: Threads> Explorer<T> {
         Ok(Flow::Continue(()))
     }
 
-    /// Does whatever comes of a state lead through states that were met? That is so if some thread cannot wait and reads
-    /// where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is left.
-    /// Says what this relies on: where it reads, and the histories of the others.
+    /// Does whatever comes of a state lead through states that were met? That is so if some thread cannot wait and
+    /// reads where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is
+    /// left. Says what this relies on: where it reads, and the histories of the others.
     fn is_met_anyway(&self, task: &Task) -> Option<(Location, Vec<History>)> {
         let Last { before, thread, label } = task.last.as_ref()?;
         let knowledge = &self.knowledge;
