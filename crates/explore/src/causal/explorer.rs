@@ -1,11 +1,11 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
-use super::knowledge::{History, Knowledge};
+use super::knowledge::{History, Knowledge, Label};
 use super::posed::Posed;
 use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
-use super::task::Task;
+use super::task::{Last, Reader, Task};
 use crate::graph::cells::Cells;
 use crate::graph::walk::Walk;
 use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Stuck, Visitor};
@@ -192,6 +192,11 @@ impl<T: Threads> Explorer<T> {
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart> {
         while let Some(task) = self.tasks.pop() {
+            if let Some((cell, others)) = self.is_met_anyway(&task) {
+                self.watch(task, vec![cell], others);
+                self.wake();
+                continue;
+            }
             let flow = match Run::new(self, &task).run() {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
@@ -207,6 +212,34 @@ impl<T: Threads> Explorer<T> {
             }
         }
         Ok(Flow::Continue(()))
+    }
+
+    /// Does whatever comes of a state lead through states that were met? That is so if some thread cannot wait and
+    /// reads where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is
+    /// left. Says what this relies on: where it reads, and the histories of the others.
+    fn is_met_anyway(&self, task: &Task) -> Option<(Location, Vec<History>)> {
+        let Last { before, thread, label } = task.last.as_ref()?;
+        let knowledge = &self.knowledge;
+        let at = before.histories[thread.index()]?;
+        let now = knowledge.known_after(at, *label)?;
+        let name = knowledge.name_of_state(before.name, at, *label);
+        let met = before.readers.iter().find(|reader| {
+            let Reader { thread: asked, cell, labels, all } = reader;
+            let history = |t: usize| if t == thread.index() { Some(now) } else { before.histories[t] };
+            let mut others = (0..before.histories.len()).filter(|t| *t != asked.index()).filter_map(history);
+            asked != thread
+                && !knowledge.writes_here(now, *cell)
+                // What is impossible stays so, unless something new can be read instead of something else.
+                && (*all || self.equivalence == Equivalence::Sources || knowledge.is_quiet(now))
+                && !others.any(|other| knowledge.may_write(other, *cell))
+                && before.histories[asked.index()].is_some_and(|at| {
+                    let is_met = |label: &Label| self.visited.contains(knowledge.name_of_state(name, at, *label));
+                    labels.iter().all(is_met)
+                })
+        })?;
+        let history = |t: usize| if t == thread.index() { Some(now) } else { before.histories[t] };
+        let others = (0..before.histories.len()).filter(|t| *t != met.thread.index()).filter_map(history);
+        Some((met.cell, others.collect()))
     }
 
     fn tell<V: Visitor<T>>(&mut self, ended: Ended, visitor: &mut V) -> Flow {

@@ -4,6 +4,10 @@
 //! of a thread's histories every node remembers where the thread (and those that it creates) wrote *after* that
 //! history, in any execution so far. Knowledge only grows, and whoever relied on what was known watches the nodes
 //! concerned.
+//!
+//! Threads hand things to each other without any read that is a choice when one creates the other, or waits for its
+//! end: so the history of a created thread begins with that of its creator, and waiting for the end of a thread is a
+//! step that has its history.
 
 use fencepost_trace::{Location, ThreadId};
 use rustc_hash::FxHashMap;
@@ -35,6 +39,12 @@ struct Node {
     name: u128,
     /// Has the thread read anything?
     has_read: bool,
+    /// Does it create threads before its next read?
+    creates: bool,
+    /// Is it known to come to another read that is a choice?
+    reads_on: bool,
+    /// Where the thread writes before its next read, once that is known.
+    here: Vec<Location>,
     /// Where the thread may write with, or after, its next read.
     writes: Vec<Location>,
     watchers: Vec<u32>,
@@ -46,6 +56,8 @@ enum Step {
     Root(ThreadId),
     Read(History, Label),
     Create(History, ThreadId),
+    /// It has waited for the end of another thread, which has read this: what that has left in memory it may use.
+    Join(History, History),
 }
 
 /// All histories that were seen.
@@ -73,6 +85,8 @@ struct One {
     at: History,
     step: Step,
     known: bool,
+    reads_on: bool,
+    here: Vec<Location>,
     writes: Vec<Location>,
 }
 
@@ -81,9 +95,26 @@ impl Knowledge {
         let fresh = History(self.nodes.len() as u32);
         let at = *self.steps.entry(step).or_insert(fresh);
         if at == fresh {
-            let (created, has_read) = (matches!(step, Step::Create(..)), matches!(step, Step::Read(..)));
-            let (writes, watchers) = Default::default();
-            self.nodes.push(Node { step, parent, created, known: false, name, has_read, writes, watchers });
+            let created = matches!(step, Step::Create(..));
+            let has_read = match step {
+                Step::Read(..) => true,
+                Step::Join(before, _) => self.node(before).has_read,
+                Step::Root(_) | Step::Create(..) => false,
+            };
+            let (known, creates, reads_on, here, writes, watchers) = Default::default();
+            self.nodes.push(Node {
+                step,
+                parent,
+                created,
+                known,
+                name,
+                has_read,
+                creates,
+                reads_on,
+                here,
+                writes,
+                watchers,
+            });
         }
         at
     }
@@ -100,20 +131,37 @@ impl Knowledge {
 
     /// The thread creates another.
     pub fn create(&mut self, at: History, child: ThreadId) -> History {
+        self.nodes[at.0 as usize].creates = true;
         self.step(Step::Create(at, child), Some(at), first_name(child))
+    }
+
+    /// The history after one more read, if it was seen and all is known that the thread does before the next.
+    pub fn known_after(&self, at: History, label: Label) -> Option<History> {
+        self.steps.get(&Step::Read(at, label)).copied().filter(|after| self.is_known(*after))
+    }
+
+    /// The thread has waited for the end of another, of which this is the history. That is no choice, and so its name
+    /// stays the same.
+    pub fn join(&mut self, at: History, ended: History) -> History {
+        self.step(Step::Join(at, ended), Some(at), self.node(at).name)
     }
 
     fn node(&self, at: History) -> &Node {
         &self.nodes[at.0 as usize]
     }
 
-    /// The name of the history, among those in which the thread has read something; all others are 0.
-    pub fn name(&self, at: History) -> u128 {
-        if self.node(at).has_read { self.node(at).name } else { 0 }
+    /// What the history adds to the name of a state: nothing, if the thread has read nothing.
+    pub fn part_of_name(&self, at: History) -> u128 {
+        if self.node(at).has_read { mix(self.node(at).name) } else { 0 }
+    }
+
+    /// The name of a state after one more read of a thread which has this history in it.
+    pub fn name_of_state(&self, state: u128, at: History, label: Label) -> u128 {
+        state.wrapping_sub(self.part_of_name(at)).wrapping_add(mix(self.name_after(at, label)))
     }
 
     /// The name of the history after one more read.
-    pub fn name_after(&self, at: History, label: Label) -> u128 {
+    fn name_after(&self, at: History, label: Label) -> u128 {
         mix(mix(self.node(at).name ^ label.key).wrapping_add(u128::from(label.variant)))
     }
 
@@ -131,9 +179,10 @@ impl Knowledge {
         self.node(at).known
     }
 
-    /// All is known now.
-    pub fn set_known(&mut self, at: History) {
-        self.nodes[at.0 as usize].known = true;
+    /// All is known now; it comes to another read that is a choice, or not.
+    pub fn set_known(&mut self, at: History, reads_on: bool) {
+        let node = &mut self.nodes[at.0 as usize];
+        (node.known, node.reads_on) = (true, reads_on);
         self.note_change(at);
     }
 
@@ -145,6 +194,10 @@ impl Knowledge {
 
     /// The thread writes there before its next read.
     pub fn wrote(&mut self, at: History, location: Location) {
+        let here = &mut self.nodes[at.0 as usize].here;
+        if !here.contains(&location) {
+            here.push(location);
+        }
         if let Some(before) = self.parent(at) {
             self.will_write(before, location);
         }
@@ -168,6 +221,19 @@ impl Knowledge {
     /// May the thread write there with, or after, its next read?
     pub fn may_write(&self, at: History, location: Location) -> bool {
         self.node(at).writes.contains(&location)
+    }
+
+    /// Does the thread, of which it is known what it does before its next read, write there before it, or create
+    /// threads that might?
+    pub fn writes_here(&self, at: History, location: Location) -> bool {
+        self.node(at).creates || self.node(at).here.contains(&location)
+    }
+
+    /// Does the thread, of which it is known what it does before its next read, come to that without having written
+    /// anything, so that nobody else can have gone on, either?
+    pub fn is_quiet(&self, at: History) -> bool {
+        let node = self.node(at);
+        node.reads_on && node.here.is_empty() && !node.creates
     }
 
     /// Tells `watcher` when more is known of what comes after this history.
@@ -194,8 +260,9 @@ impl Knowledge {
         list.dedup();
         list.extend((self.common..self.nodes.len() as u32).map(History));
         let one = |at: History| {
-            let Node { step, known, writes, .. } = self.node(at);
-            One { at, step: *step, known: *known, writes: writes.clone() }
+            let Node { step, known, reads_on, here, writes, .. } = self.node(at);
+            let (step, known, reads_on) = (*step, *known, *reads_on);
+            One { at, step, known, reads_on, here: here.clone(), writes: writes.clone() }
         };
         Told { common: self.common, list: list.into_iter().map(one).collect() }
     }
@@ -204,7 +271,7 @@ impl Knowledge {
     pub fn learn(&mut self, told: Told) -> impl Fn(History) -> History + use<> {
         let Told { common, list } = told;
         let mut names: FxHashMap<History, History> = FxHashMap::default();
-        for One { at, step, known, writes } in list {
+        for One { at, step, known, reads_on, here: wrote, writes } in list {
             let here = |names: &FxHashMap<History, History>, other: History| match other.0 < common {
                 true => other,
                 false => names[&other],
@@ -214,10 +281,12 @@ impl Knowledge {
                 Step::Root(thread) => self.root(thread),
                 Step::Read(before, label) => self.read(here(&names, before), label),
                 Step::Create(before, child) => self.create(here(&names, before), child),
+                Step::Join(before, ended) => self.join(here(&names, before), here(&names, ended)),
             };
             names.insert(at, ours);
             if known && !self.is_known(ours) {
-                self.set_known(ours);
+                self.nodes[ours.0 as usize].here = wrote;
+                self.set_known(ours, reads_on);
             }
             // The histories before it have been told of as well, so that each is on its own.
             for location in writes {

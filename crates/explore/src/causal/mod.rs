@@ -36,14 +36,21 @@
 //! threads of a group may stay like that, another group is asked as well.
 //!
 //! *Where a thread may write* is not known beforehand. It is learnt from all executions so far: a thread with the same
-//! history does the same (`knowledge`). When more becomes known of a thread that was not asked, so that the group was
-//! none, the state is taken up again. That is enough. Suppose that some execution gives a thread a history that never
-//! becomes known, and take its events up to the first read, in the order above, that does. Follow the states along it:
-//! those who write in it have known histories, so that the argument above holds for it. If it has no event of the group
-//! that is asked, let a thread of the group read at its end, which changes nothing for the others. The path ends in a
-//! state that contains the history: it is known, a contradiction. Then all vectors are met by the argument above.
+//! history does the same (`knowledge`), if the histories of those whose end it has waited for belong to its own. When
+//! more becomes known of a thread that was not asked, so that the group was none, the state is taken up again. That is
+//! enough. Suppose that some execution gives a thread a history that never becomes known, and take its events up to the
+//! first read, in the order above, that does. Follow the states along it: those who write in it have known histories,
+//! so that the argument above holds for it. If it has no event of the group that is asked, let a thread of the group
+//! read at its end, which changes nothing for the others. The path ends in a state that contains the history: it is
+//! known, a contradiction. Then all vectors are met by the argument above.
 //!
-//! *What was met is not asked about.* A label that leads to a state which was met before needs no question.
+//! *What was met is not asked about.* A label that leads to a state which was met before needs no question. Any group
+//! will do, and the best is one all of whose labels lead to such states: then nothing is left to do (`next_group`).
+//! Of a state that is put off this may show before it is run: a thread that cannot wait, and reads where nobody else
+//! may write, is a group, and what it can read is known from the state before (`Explorer::is_met_anyway`).
+//!
+//! *What was refuted stays so* while the other threads go on, as long as nobody writes what could take the place of
+//! something that was read: an execution in which the read is possible would have one without the later events.
 //!
 //! *Who waits.* With the same histories some execution may go on and another wait forever, where the order of writes is
 //! open. So where every thread has a guard, it is asked whether all can stay where they are, whatever else can be read.

@@ -8,6 +8,8 @@ pub(super) struct Orders {
     after: Vec<u64>,
     /// Row `b`, bit `a`: `a` comes before `b`.
     before: Vec<u64>,
+    /// Events whose rows have changed since somebody looked.
+    changed: Vec<u64>,
 }
 
 impl Orders {
@@ -18,6 +20,40 @@ impl Orders {
             matrix.clear();
             matrix.resize(self.words * events, 0);
         }
+        self.changed.clear();
+        self.changed.resize(self.words, u64::MAX);
+    }
+
+    /// How many words a row has.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Nothing is ordered but what follows from these pairs. Each of them goes from a lower number to a higher one, and
+    /// none has a lower first number than the one after it.
+    pub fn begin(&mut self, events: usize, pairs: &[(u32, u32)]) {
+        self.reset(events);
+        let words = self.words;
+        for (a, b) in pairs {
+            let (a, b) = (*a as usize, *b as usize);
+            merge(&mut self.after, words, b, a);
+        }
+        for (a, b) in pairs.iter().rev() {
+            let (a, b) = (*a as usize, *b as usize);
+            merge(&mut self.before, words, a, b);
+        }
+    }
+
+    /// Those after `a` among 64 events.
+    #[inline]
+    pub fn after(&self, a: usize, word: usize) -> u64 {
+        self.after[a * self.words + word]
+    }
+
+    /// Those before `b` among 64 events.
+    #[inline]
+    pub fn before(&self, b: usize, word: usize) -> u64 {
+        self.before[b * self.words + word]
     }
 
     /// The same as the other, in the memory that is there.
@@ -25,6 +61,19 @@ impl Orders {
         self.words = other.words;
         self.after.clone_from(&other.after);
         self.before.clone_from(&other.before);
+        self.changed.clone_from(&other.changed);
+    }
+
+    /// Says which events' rows have changed since the last time; false if none.
+    pub fn take_changed(&mut self, changed: &mut Vec<u64>) -> bool {
+        changed.clone_from(&self.changed);
+        self.changed.fill(0);
+        changed.iter().any(|word| *word != 0)
+    }
+
+    /// Whatever depends on this event is to be looked at again.
+    pub fn touch(&mut self, event: usize) {
+        self.changed[event / 64] |= 1 << (event % 64);
     }
 
     /// Does `a` come before `b`?
@@ -67,6 +116,8 @@ impl Orders {
         // Whoever comes before a comes before b and all after b.
         for word in 0..words {
             let mut bits = self.before[first + word] | if word == a / 64 { 1 << (a % 64) } else { 0 };
+            // The first comes before all in any case.
+            self.changed[word] |= if word == 0 { bits & !1 } else { bits };
             while bits != 0 {
                 let from = (word * 64 + bits.trailing_zeros() as usize) * words;
                 bits &= bits - 1;
@@ -78,6 +129,7 @@ impl Orders {
         }
         for word in 0..words {
             let mut bits = self.after[last + word] | if word == b / 64 { 1 << (b % 64) } else { 0 };
+            self.changed[word] |= bits;
             while bits != 0 {
                 let to = (word * 64 + bits.trailing_zeros() as usize) * words;
                 bits &= bits - 1;
@@ -89,6 +141,14 @@ impl Orders {
         }
         Some(true)
     }
+}
+
+/// Adds an event and its row to the row of another.
+fn merge(matrix: &mut [u64], words: usize, from: usize, to: usize) {
+    for i in 0..words {
+        matrix[to * words + i] |= matrix[from * words + i];
+    }
+    matrix[to * words + from / 64] |= 1 << (from % 64);
 }
 
 #[cfg(test)]
@@ -106,5 +166,15 @@ mod tests {
         assert_eq!(orders.add(1, 129), Some(false));
         assert_eq!(orders.add(129, 1), None);
         assert_eq!(orders.count_before(129), 3);
+    }
+
+    #[test]
+    fn begun_with_pairs_or_one_by_one() {
+        let pairs = [(70, 99), (3, 70), (3, 4), (2, 3), (1, 70), (1, 2)];
+        let (mut at_once, mut one_by_one) = (Orders::default(), Orders::default());
+        at_once.begin(100, &pairs);
+        one_by_one.reset(100);
+        pairs.iter().for_each(|(a, b)| _ = one_by_one.add(*a as usize, *b as usize));
+        assert_eq!((at_once.after, at_once.before), (one_by_one.after, one_by_one.before));
     }
 }

@@ -76,7 +76,7 @@ struct Executions {
 
 impl Executions {
     fn beginning(&mut self, task: &Task) -> Beginning {
-        let Task { steps, length, choice } = task;
+        let Task { steps, length, choice, .. } = task;
         let (next, list) = (self.list.len() as u32, &mut self.list);
         let number = match steps.is_empty() {
             // Nothing has no place in memory of its own.
@@ -154,7 +154,8 @@ impl<T: Threads> Explorer<T> {
         self.walk.sets.learn(&sets);
         let task = |beginning: Beginning| {
             let Beginning { execution, length, choice } = beginning;
-            Task { steps: Arc::clone(&executions[execution as usize].0), length: length as usize, choice }
+            let steps = Arc::clone(&executions[execution as usize].0);
+            Task { steps, length: length as usize, choice, last: None }
         };
         let ours = self.knowledge.learn(told);
         self.tasks.extend(open.into_iter().map(task));

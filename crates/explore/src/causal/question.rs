@@ -50,6 +50,12 @@ pub(super) struct Question {
     pub reads: Vec<Read>,
     /// What reads may read, one after the other.
     sources: Vec<u32>,
+    /// By place, its writes as bits.
+    writes: Vec<u64>,
+    /// What orders begin with.
+    pairs: Vec<(u32, u32)>,
+    /// Events that were looked at again last, for the memory.
+    changed: Vec<u64>,
     /// By write, the read-modify-write that is known to read it: no other can. Initial writes come last, by place.
     taken: Vec<u32>,
     /// The events of the graph; what comes after them is the observer's.
@@ -105,7 +111,8 @@ impl Desk {
     pub fn prepare(&mut self, graph: &Graph, checker: &Checker, sources: impl Fn(Node, &mut Vec<u32>)) {
         // Room for a read-modify-write.
         let events = graph.len() + 2;
-        let holds = self.base.pose(graph, checker, events, sources, &[]) && self.base.conclude(graph, checker.model());
+        self.base.pose(graph, checker, events, sources, &[]);
+        let holds = self.base.conclude(graph, checker.model());
         debug_assert!(holds, "the graph is its own witness");
         self.prepared = true;
     }
@@ -119,10 +126,7 @@ impl Desk {
         finals: &[(Place, Vec<u32>)],
         answers: &mut Answers,
     ) -> Option<Witness> {
-        if !self.question.pose(graph, checker, graph.len(), sources, finals) {
-            answers.saturation += 1;
-            return None;
-        }
+        self.question.pose(graph, checker, graph.len(), sources, finals);
         self.answer(graph, checker, finals, answers)
     }
 
@@ -190,6 +194,7 @@ impl Question {
         self.orders.copy_from(&other.orders);
         self.reads.clone_from(&other.reads);
         self.sources.clone_from(&other.sources);
+        self.writes.clone_from(&other.writes);
         self.taken.clone_from(&other.taken);
         self.events = other.events;
     }
@@ -204,6 +209,7 @@ impl Question {
         let read = &mut self.reads[read];
         self.sources[read.first] = source;
         read.count = 1;
+        self.orders.touch(read.event);
     }
 
     /// One more read, of what has been added to the list of all since `first`.
@@ -239,8 +245,12 @@ impl Question {
         for event in read.index()..graph.len() {
             fine &= self.orders.add(0, event).is_some();
         }
-        if let Some(Read { own: Some(own), write: Some(write), .. }) = self.reads.last() {
-            fine &= self.orders.add(*own, *write).is_some();
+        self.orders.touch(read.index());
+        if let Some(Read { place, own, write: Some(write), .. }) = self.reads.last().copied() {
+            self.note_write(place, write);
+            // Whoever reads what was there initially does so before this.
+            self.orders.touch(0);
+            fine &= own.is_none_or(|own| self.orders.add(own, write).is_some());
         }
         fine
     }
@@ -252,36 +262,31 @@ impl Question {
         events: usize,
         sources: impl Fn(Node, &mut Vec<u32>),
         finals: &[(Place, Vec<u32>)],
-    ) -> bool {
+    ) {
         self.events = events;
         self.reads.clear();
         self.sources.clear();
         self.taken.clear();
         self.taken.resize(events + graph.places(), 0);
-        self.orders.reset(events + finals.len());
-        let orders = &mut self.orders;
+        let pairs = &mut self.pairs;
+        pairs.clear();
         for i in (1..graph.len() as u32).rev() {
-            let mut fine = true;
-            checker.program_order(graph, Node(i), |later| fine &= orders.add(i as usize, later.index()).is_some());
-            debug_assert!(fine);
-        }
-        for i in 1..graph.len() {
-            orders.add(0, i);
-        }
-        // A thread's writes to a place are in coherence order as they are in program order.
-        for place in (0..graph.places() as u32).map(Place) {
-            let writes = &graph.writes(place)[1..];
-            for write in writes {
-                let data = graph.node(*write);
-                let own = writes.iter().filter(|other| {
-                    let other = graph.node(**other);
-                    other.thread == data.thread && other.index < data.index
-                });
-                let before = own.max_by_key(|other| graph.node(**other).index);
-                if before.is_some_and(|before| orders.add(before.index(), write.index()).is_none()) {
-                    return false;
-                }
+            checker.program_order(graph, Node(i), |later| pairs.push((i, later.0)));
+            // A thread's writes to a place are in coherence order as they are in program order.
+            let data = graph.node(Node(i));
+            if data.flags.has(Flags::WRITE) {
+                let later = &graph.thread(data.thread)[data.index as usize + 1..];
+                let is_next =
+                    |n: &&Node| graph.node(**n).place == data.place && graph.node(**n).flags.has(Flags::WRITE);
+                pairs.extend(later.iter().find(is_next).map(|next| (i, next.0)));
             }
+        }
+        pairs.extend((1..graph.len() as u32).map(|i| (0, i)));
+        self.orders.begin(events + finals.len(), pairs);
+        self.writes.clear();
+        self.writes.resize(graph.places() * self.orders.words(), 0);
+        for place in (0..graph.places() as u32).map(Place) {
+            graph.writes(place).iter().for_each(|write| self.note_write(place, write.index()));
         }
         for place in (0..graph.places() as u32).map(Place) {
             for read in graph.reads(place) {
@@ -299,70 +304,83 @@ impl Question {
             self.sources.extend_from_slice(last);
             self.reads.push(Read { event, place: *place, own: None, write: None, first, count: last.len() });
         }
-        true
     }
 
     /// Draws all conclusions that leave no choice; false if they contradict each other.
     pub fn conclude(&mut self, graph: &Graph, model: Model) -> bool {
-        loop {
-            let mut changed = false;
+        let mut changed = std::mem::take(&mut self.changed);
+        let mut fine = true;
+        while fine && self.orders.take_changed(&mut changed) {
+            let is_among = |event: usize| changed[event / 64] >> (event % 64) & 1 != 0;
             for i in 0..self.reads.len() {
-                match self.conclude_read(graph, model, i) {
-                    Some(more) => changed |= more,
-                    None => return false,
+                let read = &self.reads[i];
+                let depends = is_among(read.event)
+                    || read.write.is_some_and(is_among)
+                    || self.sources(read).iter().any(|source| is_among(*source as usize));
+                if depends && self.conclude_read(graph, model, i).is_none() {
+                    fine = false;
+                    break;
                 }
             }
-            if !changed {
-                return true;
-            }
         }
+        self.changed = changed;
+        fine
     }
 
-    fn conclude_read(&mut self, graph: &Graph, model: Model, at: usize) -> Option<bool> {
+    fn conclude_read(&mut self, graph: &Graph, model: Model, at: usize) -> Option<()> {
         let mut read = self.reads[at];
-        let writes = graph.writes(read.place);
-        let mut changed = false;
         if read.count > 1 {
             let mut kept = read.first;
             for i in read.first..read.first + read.count {
                 let source = self.sources[i];
-                if self.is_possible(writes, &read, source as usize) {
+                if self.is_possible(&read, source as usize) {
                     self.sources[kept] = source;
                     kept += 1;
                 }
             }
-            changed |= kept != read.first + read.count;
             read.count = kept - read.first;
             self.reads[at].count = read.count;
         }
         if read.count != 1 {
-            return (read.count != 0).then_some(changed);
+            return (read.count != 0).then_some(());
         }
         let source = self.sources[read.first] as usize;
         if read.write.is_some() {
             let taken = self.slot(read.place, source);
             match std::mem::replace(&mut self.taken[taken], read.event as u32) {
-                0 => changed = true,
+                // Others cannot read it any more.
+                0 => self.orders.touch(source),
                 known if known as usize == read.event => {}
                 _ => return None,
             }
         }
         let orders = &mut self.orders;
         if self.events <= read.event || model == Model::Sc || is_external(graph, read.event, source) {
-            changed |= orders.add(source, read.event)?;
+            orders.add(source, read.event)?;
         }
         if let Some(own) = read.own.filter(|own| *own != source) {
-            changed |= orders.add(own, source)?;
+            orders.add(own, source)?;
         }
         let end = read.write.unwrap_or(read.event);
-        for other in writes.iter().map(|w| w.index()).filter(|other| *other != source && Some(*other) != read.write) {
-            if orders.has(source, other) {
-                changed |= orders.add(end, other)?;
-            } else if orders.has(other, end) || orders.has(other, read.event) {
-                changed |= orders.add(other, source)?;
+        for word in 0..orders.words() {
+            let others = others(&self.writes, orders.words(), &read, source, word);
+            let mut later = others & orders.after(source, word) & !orders.after(end, word);
+            while later != 0 {
+                orders.add(end, word * 64 + later.trailing_zeros() as usize)?;
+                later &= later - 1;
+            }
+            let before = orders.before(end, word) | orders.before(read.event, word);
+            let mut earlier = others & before & !orders.before(source, word);
+            while earlier != 0 {
+                orders.add(word * 64 + earlier.trailing_zeros() as usize, source)?;
+                earlier &= earlier - 1;
             }
         }
-        Some(changed)
+        Some(())
+    }
+
+    fn note_write(&mut self, place: Place, write: usize) {
+        self.writes[place.index() * self.orders.words() + write / 64] |= 1 << (write % 64);
     }
 
     /// Where it is noted who has taken a write.
@@ -370,7 +388,7 @@ impl Question {
         if write == 0 { self.events + place.index() } else { write }
     }
 
-    fn is_possible(&self, writes: &[Node], read: &Read, source: usize) -> bool {
+    fn is_possible(&self, read: &Read, source: usize) -> bool {
         let orders = &self.orders;
         let end = read.write.unwrap_or(read.event);
         if orders.has(read.event, source) || read.write == Some(source) {
@@ -382,11 +400,9 @@ impl Question {
         if read.write.is_some() && ![0, read.event as u32].contains(&self.taken[self.slot(read.place, source)]) {
             return false;
         }
-        !writes.iter().map(|w| w.index()).any(|other| {
-            other != source
-                && Some(other) != read.write
-                && orders.has(source, other)
-                && (orders.has(other, read.event) || orders.has(other, end))
+        (0..orders.words()).all(|word| {
+            let before = orders.before(end, word) | orders.before(read.event, word);
+            others(&self.writes, orders.words(), read, source, word) & orders.after(source, word) & before == 0
         })
     }
 
@@ -410,6 +426,7 @@ impl Question {
                     let first = self.reads[i].first;
                     self.sources[first..first + kept.len()].copy_from_slice(&kept);
                     self.reads[i].count = kept.len();
+                    self.orders.touch(self.reads[i].event);
                     if kept.is_empty() || !self.conclude(graph, model) {
                         return false;
                     }
@@ -563,6 +580,13 @@ impl Question {
     pub fn is_final(&self, read: &Read) -> bool {
         read.event >= self.events
     }
+}
+
+/// The writes to the place of a read but for its source and its own, among 64 events.
+#[inline]
+fn others(writes: &[u64], words: usize, read: &Read, source: usize, word: usize) -> u64 {
+    let bit = |event: usize| if event / 64 == word { 1 << (event % 64) } else { 0 };
+    writes[read.place.index() * words + word] & !bit(source) & !read.write.map_or(0, bit)
 }
 
 /// Is the source another thread's write?

@@ -3,13 +3,13 @@
 use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
-use super::task::{Choice, Task, node_of, steps_of};
+use super::task::{Before, Choice, Last, Reader, Task, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
 use crate::graph::{ExploreError, Stuck};
 use fencepost_engine::Threads;
-use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
 
@@ -86,6 +86,7 @@ struct Waiting {
 struct Noted {
     length: usize,
     choice: Option<Choice>,
+    last: Option<Last>,
     /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
     /// are.
     expanded: Option<(Vec<Location>, Vec<History>)>,
@@ -95,16 +96,19 @@ pub(super) struct Run<'a, T> {
     explorer: &'a mut Explorer<T>,
     task: &'a Task,
     histories: Vec<Option<History>>,
-    /// By thread: has it waited for the end of another since its last read?
-    joined: Vec<bool>,
     pending: Vec<Option<Pending>>,
     noted: Vec<Noted>,
+    /// What threads with these histories cannot read next, whatever the others read meanwhile.
+    ///
+    /// An execution in which they could would have one without the later events in it, so that this stays so until
+    /// somebody writes what may be read instead of something that was there before.
+    refuted: Vec<(History, Label)>,
 }
 
 impl<'a, T: Threads> Run<'a, T> {
     pub fn new(explorer: &'a mut Explorer<T>, task: &'a Task) -> Self {
-        let (histories, joined, pending, noted) = Default::default();
-        Run { explorer, task, histories, joined, pending, noted }
+        let (histories, pending, noted, refuted) = Default::default();
+        Run { explorer, task, histories, pending, noted, refuted }
     }
 
     pub fn run(mut self) -> Result<Ended, ExploreError> {
@@ -164,6 +168,11 @@ impl<'a, T: Threads> Run<'a, T> {
             let mut order = graph.writes(place).to_vec();
             order.sort_by_key(|w| w.0.checked_sub(1).map_or(0, |i| steps[i as usize].position));
             graph.reorder(place, &order);
+        }
+        // One that writes may have written what was there before.
+        let ends_with_write = self.task.choice.is_none() && graph.node(graph.last()).flags.has(Flags::WRITE);
+        if let Some(Last { before, .. }) = self.task.last.as_ref().filter(|_| !ends_with_write) {
+            self.refuted.clone_from(&before.refuted);
         }
         if let Some(Choice { thread, source, variant }) = self.task.choice {
             let thread = ThreadId(thread);
@@ -234,18 +243,17 @@ impl<'a, T: Threads> Run<'a, T> {
     fn note_read(&mut self, thread: ThreadId, label: Label) {
         let at = self.history(thread);
         self.histories[thread.index()] = Some(self.explorer.knowledge.read(at, label));
-        if let Some(joined) = self.joined.get_mut(thread.index()) {
-            *joined = false;
-        }
+        self.refuted.retain(|(history, _)| *history != at);
     }
 
     /// The thread has seen the start of itself, or the end of another.
     fn note_join(&mut self, thread: ThreadId, place: Place) {
-        if is_join(self.explorer.graph.location(place)) {
-            if self.joined.len() <= thread.index() {
-                self.joined.resize(thread.index() + 1, false);
-            }
-            self.joined[thread.index()] = true;
+        let Explorer { knowledge, graph, .. } = &mut *self.explorer;
+        if is_join(graph.location(place)) {
+            let ended = graph.node(graph.writes(place)[1]).thread;
+            let [at, ended] = [thread, ended].map(|thread| self.histories[thread.index()]);
+            let (at, ended) = (at.expect("it runs"), ended.expect("it has ended"));
+            self.histories[thread.index()] = Some(knowledge.join(at, ended));
         }
     }
 
@@ -277,19 +285,24 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     fn note_write(&mut self, thread: ThreadId, write: Node) {
+        if !self.refuted.is_empty() && self.explorer.equivalence == Equivalence::Values {
+            let graph = &self.explorer.graph;
+            let (place, value) = (graph.node(write).place, graph.node(write).value);
+            let is_same = |other: &Node| *other != write && graph.written(place, *other) == value;
+            let is_part = |access: &Access| access.location() != Some(graph.location(place));
+            if graph.writes(place).iter().any(is_same)
+                || graph.reads(place).iter().any(|read| is_part(&graph.node(*read).access))
+                || self.pending.iter().flatten().any(|pending| pending.place == place && is_part(&pending.access))
+            {
+                self.refuted.clear();
+            }
+        }
         let at = self.history(thread);
-        let joined = self.joined.get(thread.index()).is_some_and(|joined| *joined);
         let Explorer { knowledge, graph, .. } = &mut *self.explorer;
         if knowledge.is_known(at) {
             return;
         }
-        let cell = graph.location(graph.node(write).place);
-        if joined {
-            // With the same history it may stand before the join, and not have written yet.
-            knowledge.will_write(at, cell);
-        } else {
-            knowledge.wrote(at, cell);
-        }
+        knowledge.wrote(at, graph.location(graph.node(write).place));
     }
 
     /// Adds a read of `source`, and the write of its read-modify-write.
@@ -442,12 +455,12 @@ impl<'a, T: Threads> Run<'a, T> {
         if knowledge.is_known(at) {
             return;
         }
-        if pending.is_some_and(|pending| pending.forced) {
-            // It goes on without reading anything that is a choice.
+        if pending.is_some_and(|pending| pending.forced && !is_join(graph.location(pending.place))) {
+            // It has not begun.
             return;
         }
-        knowledge.set_known(at);
-        if let Some(Pending { access, place, .. }) = pending
+        knowledge.set_known(at, pending.is_some_and(|pending| !pending.forced));
+        if let Some(Pending { access, place, forced: false, .. }) = pending
             && !matches!(access, Access::Load { .. })
         {
             knowledge.will_write(at, graph.location(place));
@@ -490,7 +503,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let mut asked = vec![false; self.explorer.walk.threads.len()];
         let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
         let mut settled = false;
-        while !settled && let Some(more) = self.next_group(&asked) {
+        let new = self.count_new(found.name);
+        while !settled && let Some(more) = self.next_group(&asked, &new) {
             for thread in more {
                 asked[thread.index()] = true;
                 let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
@@ -506,23 +520,39 @@ impl<'a, T: Threads> Run<'a, T> {
         self.threads().all(|(_, pending)| pending.access.guard() != Guard::Any)
     }
 
-    /// The smallest group of threads, not all of them asked before, that read only where nobody outside of it, and of
-    /// those who were asked, may write.
-    fn next_group(&self, asked: &[bool]) -> Option<Vec<ThreadId>> {
-        let mut best: Option<Vec<ThreadId>> = None;
-        for (thread, pending) in self.threads().filter(|(thread, _)| !asked[thread.index()]) {
-            if !self.has_labels(pending) {
+    /// By thread that is at a read: how many labels are there for it that lead to states which were not met; and
+    /// nothing if there are no labels at all.
+    fn count_new(&self, name: u128) -> Vec<Option<usize>> {
+        let mut new = vec![None; self.explorer.walk.threads.len()];
+        for (thread, pending) in self.threads() {
+            let labels = self.available(pending);
+            let is_new = |label: &&Label| {
+                !self.is_refuted(thread, **label)
+                    && !self.explorer.visited.contains(self.name_after(name, thread, **label))
+            };
+            new[thread.index()] = (!labels.is_empty()).then(|| labels.iter().filter(is_new).count());
+        }
+        new
+    }
+
+    /// A group of threads, not all of them asked before, that read only where nobody outside of it, and of those who
+    /// were asked, may write. The best has the fewest new states to lead to: if there are none, nothing is left to do.
+    fn next_group(&self, asked: &[bool], new: &[Option<usize>]) -> Option<Vec<ThreadId>> {
+        let mut best: Option<((usize, usize), Vec<ThreadId>)> = None;
+        for (thread, _) in self.threads() {
+            if asked[thread.index()] || new[thread.index()].is_none() {
                 continue;
             }
             let group = self.group(thread, asked);
-            if best.as_ref().is_none_or(|best| group.len() < best.len()) {
-                best = Some(group);
+            let rank = (group.iter().filter_map(|member| new[member.index()]).sum::<usize>(), group.len());
+            if best.as_ref().is_none_or(|(before, _)| rank < *before) {
+                best = Some((rank, group));
             }
-            if best.as_ref().is_some_and(|best| best.len() == 1) {
+            if best.as_ref().is_some_and(|((new, _), _)| *new == 0) {
                 break;
             }
         }
-        best
+        best.map(|(_, group)| group)
     }
 
     fn group(&self, first: ThreadId, asked: &[bool]) -> Vec<ThreadId> {
@@ -581,30 +611,18 @@ impl<'a, T: Threads> Run<'a, T> {
         let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
         let cells = cells.map(|pending| graph.location(pending.place)).collect();
         let length = graph.len() - 1;
-        self.noted.push(Noted { length, choice: None, expanded: Some((cells, others)) });
+        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others)) });
     }
 
     /// The name of the state at hand.
     fn name(&self) -> u128 {
-        let names = self.histories.iter().flatten().map(|history| self.explorer.knowledge.name(*history));
-        names.fold(0, |all, name| all.wrapping_add(mix(name)))
+        let parts = self.histories.iter().flatten().map(|history| self.explorer.knowledge.part_of_name(*history));
+        parts.fold(0, u128::wrapping_add)
     }
 
     /// The name of the state in which the thread has read this, too, beside what makes the state of this name.
     fn name_after(&self, name: u128, thread: ThreadId, label: Label) -> u128 {
-        let knowledge = &self.explorer.knowledge;
-        let at = self.history(thread);
-        name.wrapping_sub(mix(knowledge.name(at))).wrapping_add(mix(knowledge.name_after(at, label)))
-    }
-
-    /// Is there a write that the access may read?
-    fn has_labels(&self, pending: Pending) -> bool {
-        let Explorer { walk, graph, .. } = &*self.explorer;
-        let cell = graph.location(pending.place);
-        graph.writes(pending.place).iter().any(|write| {
-            let value = extract(cell, &pending.access, graph.written(pending.place, *write));
-            walk.sets.passes(pending.access.guard(), value)
-        })
+        self.explorer.knowledge.name_of_state(name, self.history(thread), label)
     }
 
     /// The labels of the writes that are there, as the thread's read would see them.
@@ -628,6 +646,11 @@ impl<'a, T: Threads> Run<'a, T> {
         labels
     }
 
+    /// Is it known that the thread cannot read this next?
+    fn is_refuted(&self, thread: ThreadId, label: Label) -> bool {
+        !self.refuted.is_empty() && self.refuted.contains(&(self.history(thread), label))
+    }
+
     /// What the thread's read can get now, and how. The last write's label comes last.
     fn ways(&mut self, thread: ThreadId, pending: Pending, found: &mut Found) {
         for label in self.available(pending) {
@@ -635,8 +658,11 @@ impl<'a, T: Threads> Run<'a, T> {
             // What was met exists: there is nothing to ask.
             if self.explorer.visited.contains(name) {
                 found.known = true;
-            } else if let Some(way) = self.way(thread, pending, label) {
-                found.transitions.push(Transition { name, thread, pending, label, way });
+            } else if !self.is_refuted(thread, label) {
+                match self.way(thread, pending, label) {
+                    Some(way) => found.transitions.push(Transition { name, thread, pending, label, way }),
+                    None => self.refuted.push((self.history(thread), label)),
+                }
             }
         }
     }
@@ -655,6 +681,12 @@ impl<'a, T: Threads> Run<'a, T> {
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
         let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+        set_source(graph, read, first, label.variant, &mut walk.sets);
+        if graph.node(read).flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, read, label.key) {
+            graph.truncate(length);
+            effort.saturation += 1;
+            return None;
+        }
         let mut refused = 0;
         for source in sources.iter().copied() {
             set_source(graph, read, source, label.variant, &mut walk.sets);
@@ -746,19 +778,38 @@ impl<'a, T: Threads> Run<'a, T> {
 
     /// Each of these comes about later.
     fn note_all(&mut self, transitions: Vec<Transition>) {
+        if transitions.is_empty() {
+            return;
+        }
         let length = self.explorer.graph.len() - 1;
+        let before = Arc::new(self.before());
         for Transition { thread, label, way, .. } in transitions {
+            let last = Some(Last { before: Arc::clone(&before), thread, label });
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), expanded: None });
+                    self.noted.push(Noted { length, choice: Some(choice), last, expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None });
+                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None, last });
                 }
             }
         }
+    }
+
+    /// The state at hand, for those that come after it.
+    fn before(&self) -> Before {
+        let readers = self.threads().filter(|(_, pending)| pending.access.guard() == Guard::Any);
+        let readers = readers.map(|(thread, pending)| {
+            let mut labels = self.available(pending);
+            let count = labels.len();
+            labels.retain(|label| !self.is_refuted(thread, *label));
+            let all = labels.len() == count;
+            Reader { thread, cell: self.explorer.graph.location(pending.place), labels, all }
+        });
+        let (readers, histories) = (readers.collect(), self.histories.clone());
+        Before { name: self.name(), histories, readers, refuted: self.refuted.clone() }
     }
 
     /// Makes tasks of what was noted.
@@ -768,8 +819,8 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let explorer = &mut *self.explorer;
         let steps = steps_of(&explorer.graph);
-        for Noted { length, choice, expanded } in std::mem::take(&mut self.noted) {
-            let task = Task { steps: Arc::clone(&steps), length, choice };
+        for Noted { length, choice, last, expanded } in std::mem::take(&mut self.noted) {
+            let task = Task { steps: Arc::clone(&steps), length, choice, last };
             let Some((cells, others)) = expanded else {
                 explorer.tasks.push(task);
                 continue;
@@ -975,6 +1026,16 @@ fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Pla
 /// and what a thread does after it has read one of them is known by the value alone.
 fn sourced(source: u128, value: Value) -> u128 {
     mix(value.0).wrapping_add(source)
+}
+
+/// Are there as many other read-modify-writes that have read this as there are writes of it? No two read one write.
+fn all_are_taken(equivalence: Equivalence, graph: &Graph, read: Node, key: u128) -> bool {
+    let NodeData { place, access, .. } = graph.node(read);
+    let is_it = |write: Node| read_key(equivalence, graph, access, *place, write) == key;
+    let others =
+        graph.reads(*place).iter().filter(|other| **other != read && graph.node(**other).flags.has(Flags::EXCLUSIVE));
+    let takers = others.filter(|other| is_it(graph.node(**other).source)).count();
+    takers >= graph.writes(*place).iter().filter(|write| is_it(**write)).count()
 }
 
 /// Is there nothing else that a read may read without anybody's noticing?

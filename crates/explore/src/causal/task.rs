@@ -1,7 +1,8 @@
 //! What is still to be explored, as plain values.
 
+use super::knowledge::{History, Label};
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::Value;
+use fencepost_trace::{Location, ThreadId, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -65,12 +66,45 @@ pub struct Task {
     /// So many of the steps.
     pub(super) length: usize,
     pub(super) choice: Option<Choice>,
+    /// What its last read is, and the state before that: for whoever knows these histories.
+    #[serde(skip)]
+    pub(super) last: Option<Last>,
+}
+
+/// The last read of a state.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Last {
+    pub before: Arc<Before>,
+    pub thread: ThreadId,
+    pub label: Label,
+}
+
+/// A state, as far as it says what threads can read after one more read of another.
+#[derive(PartialEq, Debug)]
+pub(super) struct Before {
+    pub name: u128,
+    pub histories: Vec<Option<History>>,
+    /// Those who are at a read that cannot wait.
+    pub readers: Vec<Reader>,
+    /// What threads with these histories cannot read next.
+    pub refuted: Vec<(History, Label)>,
+}
+
+/// A thread that is at a read.
+#[derive(PartialEq, Debug)]
+pub(super) struct Reader {
+    pub thread: ThreadId,
+    pub cell: Location,
+    /// What is there to be read, as far as it is not known to be impossible.
+    pub labels: Vec<Label>,
+    /// Are these all that is there?
+    pub all: bool,
 }
 
 impl Task {
     /// Everything.
     pub fn root() -> Task {
-        Task { steps: Arc::new([]), length: 0, choice: None }
+        Task { steps: Arc::new([]), length: 0, choice: None, last: None }
     }
 
     pub(super) fn steps(&self) -> &[Step] {

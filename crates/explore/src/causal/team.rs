@@ -199,7 +199,8 @@ fn work<T: Threads, V: Visitor<T>>(
             }
             if pool.idle.load(Ordering::Relaxed) > 0 && explorer.tasks.len() > 1 {
                 // The oldest has the most to come, as a rule.
-                let task = explorer.tasks.remove(0);
+                // Histories have other numbers there.
+                let task = Task { last: None, ..explorer.tasks.remove(0) };
                 pool.give(task, explorer.walk.sets.clone());
             }
             Flow::Continue(())

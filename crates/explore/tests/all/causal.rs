@@ -12,8 +12,8 @@ use fencepost_memory::axioms;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{
-    Access, EventKind, Failure, Guard, Limits, LoadOrder, Location, Model, Op, Outcome, Size, StoreOrder, ThreadId,
-    Trace, Value,
+    Access, EventKind, Failure, Guard, Label, Limits, LoadOrder, Location, Model, Op, Outcome, Reply, Size, StoreOrder,
+    ThreadId, Trace, Value,
 };
 use std::collections::BTreeSet;
 
@@ -196,6 +196,68 @@ fn what_is_written_after_a_join_is_read() {
     for model in MODELS {
         let script = Script::new(vec![vec![Op::Join(ThreadId(1)), store(0, 1)], vec![load(1)], vec![load(0)]]);
         assert_eq!(compare(&script, model), None, "{model}");
+    }
+}
+
+/// What a thread has read decides what another does that waits for its end, without any operation that tells it: plain
+/// memory that only the two of them use.
+#[derive(Clone)]
+struct HandedOver {
+    next: [usize; 4],
+    handed: u128,
+    /// What has to be handed over for the write to happen.
+    wanted: u128,
+}
+
+impl Threads for HandedOver {
+    fn start(&mut self) -> u32 {
+        self.next = [0; 4];
+        1
+    }
+
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        let t = thread.index();
+        self.next[t] += 1;
+        match (t, self.next[t]) {
+            (0, 1..=3) => Op::Spawn,
+            (0, 4) => Op::Join(ThreadId(2)),
+            (0, 5) if self.handed == self.wanted => store(1, 1),
+            (1, 1) => load(1),
+            (2, 1) => load(0),
+            (2, 2) => {
+                self.handed = reply.value.0;
+                Op::Exit
+            }
+            (3, 1) => store(0, 1),
+            _ => Op::Exit,
+        }
+    }
+
+    fn initial(&self, _: Location) -> Value {
+        Value::ZERO
+    }
+
+    fn label(&self, thread: ThreadId) -> u32 {
+        thread.0 * 10 + self.next[thread.index()] as u32
+    }
+
+    fn describe(&self, _: u32) -> Label {
+        Label::default()
+    }
+
+    fn digest(&self, _: ThreadId) -> Option<u64> {
+        None
+    }
+}
+
+/// If the second created thread reads what is wanted, the first may read 0 or 1, otherwise 0: three vectors, whatever
+/// comes first.
+#[test]
+fn what_is_written_after_a_join_depends_on_who_was_joined() {
+    for (model, wanted) in MODELS.into_iter().flat_map(|model| [(model, 0), (model, 1)]) {
+        let program = HandedOver { next: [0; 4], handed: 0, wanted };
+        assert_eq!(compare(&program, model), None, "{model}");
+        assert_eq!(explored(&program, model, Equivalence::Values).executions, 3, "{model}, {wanted}");
     }
 }
 
