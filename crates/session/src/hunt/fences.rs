@@ -2,14 +2,16 @@
 //!
 //! A cycle is possible as long as one of its pairs can be reordered. So all of them have to be kept in order: each by
 //! a fence somewhere between its two accesses. One fence can serve several pairs, and a smallest set of places that
-//! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
-//! pairs.
+//! serves all is looked for. Then the program is explored or tested with these fences in force. An execution that still
+//! fails says which pairs it cannot do without, one of which has to be kept in order, too; where there is none at hand,
+//! the hunt is repeated, and whatever is still harmful adds its pairs.
 
+use super::blame::{Pair, blame};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{Attempt, FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Attempt, Exposure, FencePosition, Fences, ProgramPoint, Subject};
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Behind, Item, Profile, cover, passing};
@@ -17,9 +19,6 @@ use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
 use fencepost_trace::{FenceOrder, Model, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
-
-/// A pair of program points that must be kept in order.
-type Pair = (u32, u32);
 
 /// Executions that verify an advice where not all can be explored: few first, since they may fail. Fewer if executions
 /// have more events than `LONG`.
@@ -29,56 +28,59 @@ const LONG: u64 = 1_000;
 /// What lies farther behind an access is not looked at for a place between the two.
 const FARTHEST: usize = 5_000;
 
-/// How often the hunt is repeated.
-const ROUNDS: usize = 8;
+/// How often the orderings are mended, and how often the hunt is repeated for that.
+const ROUNDS: usize = 40;
+const HUNTS: usize = 4;
+
+/// What orderings have to achieve.
+#[derive(Default)]
+struct Wanted {
+    /// Each of these is kept in order.
+    pairs: BTreeSet<Pair>,
+    /// Of each of these lists one pair is.
+    one_of: BTreeSet<Vec<Pair>>,
+}
 
 /// The orderings that leave no harmful violation.
 ///
-/// Only the cycles that are root causes are broken at first. If something harmful is left, the root causes of that are
-/// broken too; if that leads nowhere, all harmful ones are.
+/// Only the cycles that are root causes are broken at first. If something still fails, its executions say what else is
+/// to be kept in order. Where they do not, the hunt is repeated: the root causes of what is still harmful are broken
+/// too; if that leads nowhere, all harmful ones are.
 pub fn advise(
     subject: &mut impl Subject,
     options: &Options,
     found: &mut Search,
     deadline: Option<Instant>,
 ) -> Result<Vec<FenceAdvice>, Error> {
-    let mut pairs: BTreeSet<Pair> = BTreeSet::new();
-    harmful_pairs(found, options.model, true, &mut pairs);
-    if pairs.is_empty() {
+    let mut wanted = Wanted::default();
+    harmful_pairs(found, options.model, true, &mut wanted.pairs);
+    if wanted.pairs.is_empty() {
         return Ok(Vec::new());
     }
-    let mut chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
+    let (mut chosen, mut served) = choose(subject, options.model, &wanted, &found.seen.profiles);
     let mut verified = None;
-    let again = Options { trials: options.trials.min(10), ..options.clone() };
-    for round in 0..ROUNDS {
+    let (mut hunts, mut large) = (0, None);
+    for _ in 0..ROUNDS {
         if is_late(deadline) {
             break;
         }
         let failing;
-        (verified, failing) = holds(subject, &chosen, deadline, found)?;
+        (verified, failing) = holds(subject, &chosen, deadline, found, &mut large)?;
         if verified.is_some() {
             break;
         }
-        let mut rest = search_alone(subject, &again, &chosen, deadline)?;
-        found.executions += rest.executions;
-        if !rest.cycles.iter().any(Candidate::is_harmful) {
-            // What fails so seldom is found by nobody else: the executions that failed say why.
-            explain(subject, &mut rest, &failing, &chosen)?;
+        let before = chosen.clone();
+        if mend(subject, options, &failing, &chosen, &mut wanted)? {
+            (chosen, served) = choose(subject, options.model, &wanted, &found.seen.profiles);
+            if chosen != before {
+                continue;
+            }
         }
-        if !rest.cycles.iter().any(Candidate::is_harmful) {
+        hunts += 1;
+        if hunts > HUNTS || is_late(deadline) || !hunt_again(subject, options, &failing, &chosen, found, &mut wanted)? {
             break;
         }
-        find_root_causes(subject, options, &mut rest, &chosen)?;
-        let before = pairs.len();
-        harmful_pairs(&rest, options.model, true, &mut pairs);
-        if pairs.len() == before || round + 2 == ROUNDS {
-            harmful_pairs(found, options.model, false, &mut pairs);
-            harmful_pairs(&rest, options.model, false, &mut pairs);
-        }
-        if pairs.len() == before {
-            break;
-        }
-        chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
+        (chosen, served) = choose(subject, options.model, &wanted, &found.seen.profiles);
     }
     if verified.is_some() {
         // What nothing depends on is left out.
@@ -86,42 +88,107 @@ pub fn advise(
         while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
             let mut rest = chosen.clone();
             rest.remove(i);
-            match holds(subject, &rest, deadline, found)?.0 {
+            match holds(subject, &rest, deadline, found, &mut large)?.0 {
                 Some(how) => (chosen, verified) = (rest, Some(how)),
                 None => i += 1,
             }
         }
     }
-    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &pairs, verified)).collect())
+    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &served, verified)).collect())
 }
+
+/// Adds what executions that fail with these orderings in force cannot do without. Says whether that is anything new.
+fn mend(
+    subject: &mut impl Subject,
+    options: &Options,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+    wanted: &mut Wanted,
+) -> Result<bool, Error> {
+    let exposure = |choices: &Vec<u32>| Exposure {
+        attempt: 0,
+        model: options.model,
+        execution: 0,
+        harm: None,
+        failures: Vec::new(),
+        choices: choices.clone(),
+        graph: None,
+        with: Vec::new(),
+    };
+    let exposures: Vec<Exposure> = failing.iter().filter(|choices| !choices.is_empty()).map(exposure).collect();
+    let exposures: Vec<&Exposure> = exposures.iter().collect();
+    let mut new = false;
+    for again in subject.again(&exposures, fences)?.into_iter().flatten().filter(|again| !again.cut) {
+        let pairs = blame(&again, options.model);
+        new |= !pairs.is_empty() && wanted.one_of.insert(pairs);
+    }
+    Ok(new)
+}
+
+/// Hunts with these orderings in force, and adds the pairs of what is still harmful. Says whether that is anything new.
+fn hunt_again(
+    subject: &mut impl Subject,
+    options: &Options,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+    found: &mut Search,
+    wanted: &mut Wanted,
+) -> Result<bool, Error> {
+    let again = Options { trials: options.trials.min(10), ..options.clone() };
+    let mut rest = search_alone(subject, &again, fences, options.deadline)?;
+    found.executions += rest.executions;
+    if !rest.cycles.iter().any(Candidate::is_harmful) {
+        // What fails so seldom is found by nobody else: the executions that failed say why.
+        explain(subject, &mut rest, failing, fences)?;
+    }
+    find_root_causes(subject, options, &mut rest, fences)?;
+    let before = wanted.pairs.len();
+    harmful_pairs(&rest, options.model, true, &mut wanted.pairs);
+    if wanted.pairs.len() == before {
+        harmful_pairs(found, options.model, false, &mut wanted.pairs);
+        harmful_pairs(&rest, options.model, false, &mut wanted.pairs);
+    }
+    Ok(wanted.pairs.len() > before)
+}
+
+/// Orderings, with the order that each needs.
+type Orderings = Vec<(FencePosition, FenceOrder)>;
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
 /// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
-/// answers that led to executions at random that fail.
+/// answers that led to executions at random that fail. `large`: orderings with which there was too much to explore.
 fn holds(
     subject: &mut impl Subject,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
+    large: &mut Option<Orderings>,
 ) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
-    let explored = subject.explore(&[], 0, fences)?;
-    found.executions += explored.executions;
-    if explored.fails.is_some() {
-        return Ok((None, Vec::new()));
-    }
-    if explored.complete {
-        if !fails_at_random(subject, fences, found)? {
-            return Ok((Some(VerifiedBy::Explored), Vec::new()));
-        }
-        subject.distrust();
-        return Ok((None, Vec::new()));
-    }
     let mut done = 0;
-    for portion in PORTIONS {
+    let mut fails = false;
+    for (i, portion) in PORTIONS.into_iter().enumerate() {
+        if i == 1 && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence))) {
+            let explored = subject.explore(&[], 0, fences)?;
+            found.executions += explored.executions;
+            fails = explored.fails.is_some();
+            if explored.complete && !fails {
+                if !fails_at_random(subject, fences, found)? {
+                    return Ok((Some(VerifiedBy::Explored), Vec::new()));
+                }
+                subject.distrust();
+            }
+            *large = if explored.complete { large.take() } else { Some(fences.to_vec()) };
+        }
+        if i == 2 && fails {
+            // It fails, and so seldom that others have to say why.
+            return Ok((None, Vec::new()));
+        }
         let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
         let tested = subject.test(done, portion, fences)?;
         found.executions += tested.executions;
-        if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {
+        // A litmus test is never run at random: all that it does is explored.
+        let is_run = i > 0 || tested.executions > 0;
+        if !tested.failing.is_empty() || is_late(deadline) || is_run && tested.executions < portion {
             return Ok((None, tested.failing));
         }
         done += portion;
@@ -185,13 +252,9 @@ fn can_pass(profiles: &[Profile], model: Model, first: &Node, second: &Node) -> 
     })
 }
 
-/// The fewest places that have one between the accesses of each pair, with the order that each needs.
-fn choose(
-    subject: &impl Subject,
-    model: Model,
-    pairs: &BTreeSet<Pair>,
-    profiles: &[Profile],
-) -> Vec<(FencePosition, FenceOrder)> {
+/// The fewest places that have one between the accesses of each pair, with the order that each needs; and the pairs that
+/// they are for.
+fn choose(subject: &impl Subject, model: Model, wanted: &Wanted, profiles: &[Profile]) -> (Orderings, BTreeSet<Pair>) {
     let mut places: Vec<FencePosition> = Vec::new();
     let mut name = |position: FencePosition| {
         places.iter().position(|known| *known == position).unwrap_or_else(|| {
@@ -199,22 +262,17 @@ fn choose(
             places.len() - 1
         })
     };
-    let mut list: Vec<Vec<usize>> = Vec::new();
     // Before the second access comes first: that is where a release store or a fence is usually written.
-    for (_, second) in pairs {
+    let all: BTreeSet<Pair> = wanted.pairs.iter().chain(wanted.one_of.iter().flatten()).copied().collect();
+    for (_, second) in &all {
         name(FencePosition { point: *second, before: true });
     }
-    for (first, second) in pairs {
-        let mut between: Vec<usize> = vec![
-            name(FencePosition { point: *second, before: true }),
-            name(FencePosition { point: *first, before: false }),
-        ];
-        between.extend(
-            always_between(model, (*first, *second), profiles)
-                .into_iter()
-                .map(|point| name(FencePosition { point, before: false })),
-        );
-        list.push(between);
+    let mut between: BTreeMap<Pair, Vec<usize>> = BTreeMap::new();
+    for (first, second) in &all {
+        let own = [FencePosition { point: *second, before: true }, FencePosition { point: *first, before: false }];
+        let others = always_between(model, (*first, *second), profiles).into_iter();
+        let others = others.map(|point| FencePosition { point, before: false });
+        between.insert((*first, *second), own.into_iter().chain(others).map(&mut name).collect());
     }
     let points = subject.points();
     let needs = |(first, second): &Pair| {
@@ -225,14 +283,30 @@ fn choose(
             _ => FenceOrder::SeqCst,
         }
     };
+    let each = wanted.pairs.iter().map(|pair| between[pair].clone());
+    let any = wanted.one_of.iter().map(|pairs| pairs.iter().flat_map(|pair| between[pair].iter().copied()).collect());
+    let cut = cover::smallest(&each.chain(any).collect::<Vec<_>>());
+    let place = |pair: &Pair| between[pair].iter().find(|place| cut.contains(place)).map(|place| places[*place]);
     let mut chosen: BTreeMap<FencePosition, FenceOrder> = BTreeMap::new();
-    let cut = cover::smallest(&list);
-    for (pair, between) in pairs.iter().zip(&list) {
-        let Some(at) = between.iter().find(|position| cut.contains(position)) else { continue };
-        let order = chosen.entry(places[*at]).or_insert_with(|| needs(pair));
+    let mut served: BTreeSet<Pair> = BTreeSet::new();
+    let mut serve = |pair: &Pair, chosen: &mut BTreeMap<FencePosition, FenceOrder>| {
+        let Some(place) = place(pair) else { return };
+        let order = chosen.entry(place).or_insert_with(|| needs(pair));
         *order = stronger(*order, needs(pair));
+        served.insert(*pair);
+    };
+    wanted.pairs.iter().for_each(|pair| serve(pair, &mut chosen));
+    for pairs in &wanted.one_of {
+        // Of several that there is a place for, one for which what is there is strong enough, if there is one.
+        let costs = |pair: &&Pair| {
+            let there = place(pair).and_then(|place| chosen.get(&place).copied());
+            let enough = there.is_some_and(|order| stronger(order, needs(pair)) == order);
+            (!enough, needs(pair) == FenceOrder::SeqCst)
+        };
+        let best = pairs.iter().filter(|pair| place(pair).is_some()).min_by_key(costs);
+        best.into_iter().for_each(|pair| serve(pair, &mut chosen));
     }
-    chosen.into_iter().collect()
+    (chosen.into_iter().collect(), served)
 }
 
 fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {

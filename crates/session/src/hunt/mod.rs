@@ -7,9 +7,11 @@
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
-//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
+//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again; [`blame`](mod@blame): what an
+//!   execution that still fails cannot do without;
 //! - [`report`](mod@report): the result.
 
+mod blame;
 mod campaign;
 mod candidate;
 mod fenced;

@@ -224,7 +224,7 @@ impl<'a> NativeSubject<'a> {
     /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so
     /// that it does not depend on the machine.
     fn explore_all(&mut self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
-        if self.distrusted || self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
+        if self.distrusted || self.restart == Restart::Fork || self.longest > LONG_EXECUTION {
             return Ok(None);
         }
         let mut campaign = self.campaign(model, fences);
