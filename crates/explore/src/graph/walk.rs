@@ -203,10 +203,7 @@ impl<T: Threads> Walk<T> {
                         self.program.set_clock(thread, clocks.of(thread));
                     } else {
                         let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
-                        // Under the hardware models every access orders: whoever reads comes behind the write.
-                        let hardware = self.hardware;
-                        let known = |node| if hardware { graph.porf_clock(node) } else { graph.hb_clock(node) };
-                        let clock = last.map_or(&[][..], |i| known(graph.thread(thread)[i]));
+                        let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
                         self.program.set_clock(thread, clock);
                     }
                     let op = self.program.resume(thread, reply);
