@@ -1,62 +1,64 @@
-//! Which reorderings an execution that fails cannot do without.
+//! What would have prevented an execution that fails.
 //!
-//! Orderings are looked for that leave no failure. Where one is left, its execution says what is missing: the pairs of
-//! accesses that were reordered in it and without which it is not possible. An ordering between the two accesses of one
-//! of them prevents it.
+//! Orderings are looked for that leave no failure. An execution that has failed says what they have to be: with one of
+//! them in its place, it is no execution of the model. So each place is tried: fences are put into the execution where
+//! the program would have them, and the axioms are asked.
 
 use super::LONGEST;
-use super::subject::Again;
+use super::subject::{Again, FencePosition};
 use super::verify::prefix;
-use fencepost_memory::axioms::Execution;
-use fencepost_memory::axioms::restricted::{self, Window};
+use fencepost_memory::axioms::{self, Execution};
 use fencepost_predict::private::without_private;
-use fencepost_predict::{Profile, passing};
-use fencepost_trace::{Event, EventId, EventKind, Model, Trace};
+use fencepost_trace::{Event, EventId, EventKind, FenceOrder, Model, Trace};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Two program points, in program order, whose accesses were reordered.
-pub type Pair = (u32, u32);
+/// An ordering: where, and which.
+pub type Ordering = (FencePosition, FenceOrder);
 
-/// Pairs without any of which this execution is not possible, as far as can be told; none if nothing was reordered.
-pub fn blame(again: &Again, model: Model) -> Vec<Pair> {
+/// The orderings each of which alone prevents this execution. None if nothing was reordered, if it takes several
+/// together, or if it is too long to tell.
+pub fn preventing(again: &Again, model: Model) -> Vec<Ordering> {
     let key = |event: &Event| (event.label, reads_writes(&event.kind));
-    let classes: FxHashMap<_, u32> =
-        again.trace.events.iter().zip(&again.names).map(|(event, (class, _))| (key(event), *class)).collect();
-    let class = |event: &Event| classes.get(&key(event)).copied().unwrap_or(u32::MAX);
-    // Behind the last store threads only read what is there, as in a loop that nobody ends.
+    let points: FxHashMap<_, u32> =
+        again.trace.events.iter().zip(&again.names).map(|(event, (point, _))| (key(event), *point)).collect();
+    let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
+    // Once all stores are visible threads only read what is there, as in a loop that nobody ends.
+    let count = |is: fn(&Event) -> bool| again.trace.events.iter().filter(|event| is(event)).count();
+    let stores = count(|event| matches!(event.kind, EventKind::Store { .. }));
+    let visible = stores == count(|event| matches!(event.kind, EventKind::Commit { .. }));
     let is_store = |event: &Event| !matches!(event.kind, EventKind::Load { .. } | EventKind::Fence { .. });
-    let end = again.trace.events.iter().rposition(is_store).map_or(0, |last| last + 1);
-    let mut trace = prefix(&again.trace, end);
+    let last = again.trace.events.iter().rposition(is_store).filter(|_| visible && model != Model::Pslo);
+    let mut trace = prefix(&again.trace, last.map_or(again.trace.events.len(), |last| last + 1));
     if trace.events.len() > LONGEST {
         trace = without_private(&trace);
     }
-    let pairs = reordered(&trace, model, class);
-    let Some(execution) = (trace.events.len() <= LONGEST).then(|| Execution::from_trace(&trace).ok()).flatten() else {
-        return pairs.into_keys().collect();
-    };
-    let possible = |some: &[&Vec<Window>]| {
-        let windows: Vec<Window> = some.iter().flat_map(|windows| widest(windows)).collect();
-        restricted::check(&execution, model, &windows).is_ok()
-    };
-    let mut rest: Vec<(Pair, &Vec<Window>)> = pairs.iter().map(|(pair, windows)| (*pair, windows)).collect();
-    if !possible(&rest.iter().map(|(_, windows)| *windows).collect::<Vec<_>>()) {
-        return rest.into_iter().map(|(pair, _)| pair).collect();
+    if trace.events.len() > LONGEST || !is_possible(&trace, model) {
+        return Vec::new();
     }
-    // The wider ones are left out first: what remains says best where an ordering is missing.
-    let width = |windows: &[Window]| windows.iter().map(|(from, to)| to.0 - from.0).max();
-    rest.sort_by_key(|(_, windows)| std::cmp::Reverse(width(windows)));
-    let mut i = 0;
-    while i < rest.len() {
-        let others: Vec<&Vec<Window>> =
-            rest.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, (_, windows))| *windows).collect();
-        if possible(&others) {
-            rest.remove(i);
-        } else {
-            i += 1;
+    let weaker: &[FenceOrder] = match model {
+        Model::Pso => &[FenceOrder::Release],
+        Model::Pslo => &[FenceOrder::Release, FenceOrder::Acquire],
+        _ => &[],
+    };
+    let mut preventing = Vec::new();
+    let met: BTreeSet<u32> = trace.events.iter().filter_map(point).collect();
+    for (own, before) in met.into_iter().flat_map(|point| [(point, true), (point, false)]) {
+        let place = FencePosition { point: own, before };
+        let prevents = |order: &FenceOrder| {
+            let fenced = with_fences(&trace, |event| point(event) == Some(own), before, *order);
+            !is_possible(&fenced, model)
+        };
+        if prevents(&FenceOrder::SeqCst) {
+            preventing.push((place, FenceOrder::SeqCst));
+            preventing.extend(weaker.iter().filter(|order| prevents(order)).map(|order| (place, *order)));
         }
     }
-    rest.into_iter().map(|(pair, _)| pair).collect()
+    preventing
+}
+
+fn is_possible(trace: &Trace, model: Model) -> bool {
+    Execution::from_trace(trace).is_ok_and(|execution| axioms::consistent(&execution, model).is_ok())
 }
 
 fn reads_writes(kind: &EventKind) -> (bool, bool) {
@@ -68,50 +70,44 @@ fn reads_writes(kind: &EventKind) -> (bool, bool) {
     }
 }
 
-/// The pairs that may have been reordered, and where.
-fn reordered(trace: &Trace, model: Model, class: impl Fn(&Event) -> u32) -> BTreeMap<Pair, Vec<Window>> {
-    let profile = Profile::new(trace, |event| {
-        let class = class(event);
-        (class, class)
-    });
-    let mut possible: BTreeSet<Pair> = BTreeSet::new();
-    for thread in &profile.threads {
-        let names: Vec<Option<u32>> = thread.iter().map(|item| item.is_visible().then_some(item.class)).collect();
-        passing(model, thread, &names, |first, second| _ = possible.insert((first, second)));
-    }
-    // When a store became visible; all else happens when it is done. Loads of pslo may have happened before.
-    let mut when: FxHashMap<EventId, usize> = FxHashMap::default();
-    for (i, event) in trace.events.iter().enumerate() {
-        match event.kind {
-            EventKind::Commit { store } => _ = when.insert(store, i),
-            EventKind::Store { .. } => {}
-            _ => _ = when.insert(event.id, i),
-        }
-    }
-    let never = trace.events.len();
-    let is_access = |event: &&Event| reads_writes(&event.kind) != (false, false);
-    let mut pairs: BTreeMap<Pair, Vec<Window>> = BTreeMap::new();
-    for thread in 0..trace.threads {
-        let own: Vec<&Event> = trace.events.iter().filter(|event| event.thread.0 == thread).filter(is_access).collect();
-        for (i, first) in own.iter().enumerate() {
-            let mut last: BTreeMap<u32, EventId> = BTreeMap::new();
-            let seen = when.get(&first.id).copied().unwrap_or(never);
-            for second in &own[i + 1..] {
-                let passes = model == Model::Pslo || when.get(&second.id).is_some_and(|at| *at < seen);
-                if passes && possible.contains(&(class(first), class(second))) {
-                    last.insert(class(second), second.id);
-                }
-            }
-            for (second, id) in last {
-                pairs.entry((class(first), second)).or_default().push((first.id, id));
-            }
-        }
-    }
-    pairs
+fn is_access(event: &Event) -> bool {
+    reads_writes(&event.kind) != (false, false)
 }
 
-/// The windows without those that lie in another.
-fn widest(windows: &[Window]) -> Vec<Window> {
-    let inside = |a: &Window, b: &Window| a != b && b.0 <= a.0 && a.1 <= b.1;
-    windows.iter().filter(|window| !windows.iter().any(|other| inside(window, other))).copied().collect()
+/// The same execution with a fence before or behind each of these accesses. Events are numbered anew.
+fn with_fences(trace: &Trace, is_there: impl Fn(&Event) -> bool, before: bool, order: FenceOrder) -> Trace {
+    let mut numbers = vec![0; trace.events.len() + 1];
+    let mut next = 0;
+    for event in &trace.events {
+        let fence = u32::from(is_there(event));
+        next += 1 + fence;
+        numbers[event.id.index()] = if before { next } else { next - fence };
+    }
+    let number = |id: EventId| EventId(numbers[id.index()]);
+    let mut events: Vec<Event> = Vec::with_capacity(next as usize);
+    for event in &trace.events {
+        let mut moved = event.clone();
+        moved.id = number(event.id);
+        match &mut moved.kind {
+            EventKind::Load { from, parts, .. } | EventKind::Rmw { from, parts, .. } => {
+                *from = number(*from);
+                parts.iter_mut().for_each(|part| part.from = number(part.from));
+            }
+            EventKind::Commit { store } => *store = number(*store),
+            EventKind::Store { .. } | EventKind::Fence { .. } => {}
+        }
+        let fence = is_there(event).then(|| Event {
+            id: EventId(if before { moved.id.0 - 1 } else { moved.id.0 + 1 }),
+            kind: EventKind::Fence { order },
+            clock: Vec::new(),
+            ..moved.clone()
+        });
+        let (first, last) = if before { (fence, Some(moved)) } else { (Some(moved), fence) };
+        events.extend(first.into_iter().chain(last));
+    }
+    let mut coherence = trace.coherence.clone();
+    for list in &mut coherence {
+        list.stores.iter_mut().for_each(|store| *store = number(*store));
+    }
+    Trace { events, coherence, choices: Vec::new(), ..trace.clone() }
 }
