@@ -89,10 +89,9 @@ pub fn advise(
         (verified, failing) = holds(subject, &chosen, deadline, found, &mut large)?;
         if verified.is_some() {
             leave_out(subject, &wanted, deadline, found, &mut large, (&mut chosen, &mut verified))?;
-            let Some(VerifiedBy::Tested(done)) = verified else { break };
+            let Some(VerifiedBy::Tested(done)) = verified.filter(|_| subject.longest() <= LONG) else { break };
             // What remains is held against more executions: what is needed may be so rarely.
-            let more = MORE * done / PORTIONS.iter().sum::<u64>();
-            let tested = subject.test(done, more, &chosen)?;
+            let tested = subject.test(done, MORE, &chosen)?;
             found.executions += tested.executions;
             failing = tested.failing;
             if failing.is_empty() {
@@ -233,8 +232,12 @@ fn holds(
 ) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
     let mut done = 0;
     let mut fails = false;
+    // A few executions at random cost less than an exploration, unless they are long.
+    let long = subject.longest() > LONG;
     for (i, portion) in PORTIONS.into_iter().enumerate() {
-        if i == 1 && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence))) {
+        if i == usize::from(!long)
+            && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence)))
+        {
             let explored = subject.explore(&[], 0, fences)?;
             found.executions += explored.executions;
             fails = explored.fails.is_some();
@@ -246,8 +249,8 @@ fn holds(
             }
             *large = if explored.complete { large.take() } else { Some(fences.to_vec()) };
         }
-        if i == 2 && fails {
-            // It fails, and so seldom that others have to say why.
+        if fails && (long || i == 2) {
+            // It fails, and so seldom, or so slowly, that others have to say why.
             return Ok((None, Vec::new()));
         }
         let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
@@ -260,7 +263,7 @@ fn holds(
         }
         done += portion;
     }
-    let failing = directed(subject, fences, found)?;
+    let failing = if long { Vec::new() } else { directed(subject, fences, found)? };
     let verified = failing.is_empty().then_some(VerifiedBy::Tested(done));
     Ok((verified, failing))
 }
