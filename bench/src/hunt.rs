@@ -4,6 +4,8 @@
 //! The hunts are those of the command, which is run and whose JSON is read: `--method relaxer` and `--method orion`
 //! predict and expose as the papers do, the default is ours. All have the same number of trials for each cycle. Where
 //! the papers wait in seconds, these wait in steps. A trial is one execution; one of Relaxer's is a hundred.
+//!
+//! As many hunts are under way as there are cores, each on one; a row is printed as soon as its hunts have ended.
 
 use fencepost_mailbox::{Frame, Record};
 use fencepost_native::embedded::{NAME, runtime_directory};
@@ -16,6 +18,8 @@ use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// The programs, and what they are compiled with.
@@ -42,7 +46,9 @@ const MODELS: [Model; 3] = [Model::Tso, Model::Pso, Model::Pslo];
 /// How many executions the predictions are made from.
 const EXECUTIONS: u64 = 100;
 /// How often each cycle is tried, whatever the method.
-const TRIALS: &str = "20";
+const TRIALS: &str = "10";
+/// How long a hunt may take; what was stopped by that is marked.
+const LONGEST: &str = "90s";
 /// How many executions a trial of Relaxer's paper has.
 const SCRIPT: i32 = 100;
 /// Orion's cap: of each program point and thread so many accesses are profiled.
@@ -53,6 +59,9 @@ const LENGTH: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// For how many steps a thread waits in Orion's algorithm; the third is its default, as the third of the paper's is.
 const WAITS: [&str; 4] = ["50", "100", "200", "1000"];
+const USUAL: usize = 2;
+/// How many stores Orion's buffers hold.
+const BUFFERS: [&str; 3] = ["16", "32", "64"];
 
 /// Relaxer's table 1: lines, seconds of phase 1 and of phase 2 for each model, cycles predicted, and for each model
 /// cycles confirmed, bugs, and the probability of confirming a cycle.
@@ -134,37 +143,146 @@ const TABLE_5: [(&str, usize, &str); 27] = [
 
 /// Prints the tables.
 pub fn measure() {
-    let Some(command) = command() else {
-        println!("(The command `fencepost` is not beside this program: cargo build --release -p fencepost-cli.)");
-        return;
+    let Some(bench) = Bench::new() else { return };
+    // In the order in which rows need them.
+    let mut order: Vec<(usize, Hunt)> = Vec::new();
+    let mut plan = |hunts: &[Hunt]| {
+        (0..bench.programs.len()).for_each(|i| order.extend(hunts.iter().map(|hunt| (i, *hunt))));
     };
-    let directory = tempfile::tempdir().expect("a directory");
-    // A part of them, if that is asked for: FENCEPOST_BENCH_PROGRAMS='dekker;bakery'.
-    let asked = std::env::var("FENCEPOST_BENCH_PROGRAMS").ok();
-    let is_asked = |name: &str| asked.as_ref().is_none_or(|asked| asked.split(';').any(|other| other == name));
-    let programs: Vec<Program> = PROGRAMS
-        .iter()
-        .filter(|(name, ..)| is_asked(name))
-        .map(|(name, source, flags)| Program::new(&command, directory.path(), name, source, flags))
-        .collect();
-    let hunts = |more: &[&str], models: &[Model]| -> Vec<Vec<Json>> {
-        let hunt = |program: &Program| models.iter().map(|model| program.hunt(&command, *model, more)).collect();
-        programs.iter().map(hunt).collect()
+    let models = |of: fn(usize) -> Hunt, count: usize| (0..count).map(of).collect::<Vec<Hunt>>();
+    plan(&[models(Hunt::Relaxer, 3), models(Hunt::Ours, 3)].concat());
+    BUFFERS.iter().for_each(|buffer| plan(&[0, 1].map(|m| Hunt::Orion(m, buffer, WAITS[USUAL], false))));
+    WAITS.iter().for_each(|steps| plan(&[0, 1].map(|m| Hunt::Orion(m, BUFFERS[2], steps, false))));
+    plan(&[0, 1].map(|m| Hunt::Orion(m, BUFFERS[2], WAITS[USUAL], true)));
+    bench.run(order, |hunts| {
+        relaxer_table(&bench.programs, hunts);
+        orion_sizes(&bench.programs, hunts);
+        orion_probabilities(&bench.programs, hunts);
+        orion_times(&bench.programs, hunts);
+        exposure_times(&bench.programs, hunts);
+        impact(&bench.programs, hunts);
+        exposure_table(&bench.programs, hunts);
+    });
+}
+
+/// Prints how often trials expose the cycles that are feasible.
+pub fn measure_exposure() {
+    let Some(bench) = Bench::new() else { return };
+    let each = |i: usize| {
+        let orion = [0, 1].map(|m| Hunt::Orion(m, BUFFERS[2], WAITS[USUAL], false));
+        [0, 1, 2]
+            .map(Hunt::Ours)
+            .into_iter()
+            .chain([0, 1, 2].map(Hunt::Relaxer))
+            .chain(orion)
+            .map(move |hunt| (i, hunt))
     };
-    let ours = hunts(&[], &MODELS);
-    let relaxer = hunts(&["--method", "relaxer"], &MODELS);
-    relaxer_table(&programs, &relaxer, &ours);
-    let buffers: Vec<Vec<Vec<Json>>> = ["16", "32", "64"]
-        .iter()
-        .map(|buffer| hunts(&["--method", "orion", "--buffer", buffer], &MODELS[..2]))
-        .collect();
-    orion_sizes(&programs, &buffers, &relaxer, &ours);
-    let waits: Vec<Vec<Vec<Json>>> =
-        WAITS.iter().map(|steps| hunts(&["--method", "orion", "--patience", steps], &MODELS[..2])).collect();
-    orion_probabilities(&programs, &waits, &ours);
-    orion_times(&programs, &ours);
-    exposure_times(&waits);
-    impact(&waits[2], &hunts(&["--method", "orion", "--all-reorderings"], &MODELS[..2]));
+    let order = (0..bench.programs.len()).flat_map(each).collect();
+    bench.run(order, |hunts| exposure_table(&bench.programs, hunts));
+}
+
+/// A hunt of a program: how, and under which model.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Hunt {
+    Ours(usize),
+    Relaxer(usize),
+    /// With a buffer, with steps that a thread waits, and with all pairs reordered or one.
+    Orion(usize, &'static str, &'static str, bool),
+}
+
+impl Hunt {
+    fn model(self) -> Model {
+        let (Hunt::Ours(m) | Hunt::Relaxer(m) | Hunt::Orion(m, ..)) = self;
+        MODELS[m]
+    }
+
+    fn arguments(self) -> Vec<&'static str> {
+        match self {
+            Hunt::Ours(_) => Vec::new(),
+            Hunt::Relaxer(_) => vec!["--method", "relaxer"],
+            Hunt::Orion(_, buffer, patience, all) => {
+                let mut arguments = vec!["--method", "orion", "--buffer", buffer, "--patience", patience];
+                arguments.extend(all.then_some("--all-reorderings"));
+                arguments
+            }
+        }
+    }
+}
+
+/// What is measured.
+struct Bench {
+    command: PathBuf,
+    programs: Vec<Program>,
+    /// Where the programs are.
+    _directory: tempfile::TempDir,
+}
+
+/// What hunts came to, as they end.
+#[derive(Default)]
+struct Hunts {
+    ended: Mutex<BTreeMap<(usize, Hunt), Arc<Json>>>,
+    changed: Condvar,
+}
+
+impl Hunts {
+    /// Waits for it.
+    fn of(&self, program: usize, hunt: Hunt) -> Arc<Json> {
+        let mut ended = self.ended.lock().expect("nobody panics");
+        loop {
+            if let Some(json) = ended.get(&(program, hunt)) {
+                return json.clone();
+            }
+            ended = self.changed.wait(ended).expect("nobody panics");
+        }
+    }
+
+    /// The same of several models.
+    fn each(&self, program: usize, models: usize, hunt: impl Fn(usize) -> Hunt) -> Vec<Arc<Json>> {
+        (0..models).map(|m| self.of(program, hunt(m))).collect()
+    }
+
+    /// Orion's, under tso and pso.
+    fn orion(&self, program: usize, buffer: &'static str, steps: &'static str) -> Vec<Arc<Json>> {
+        self.each(program, 2, |m| Hunt::Orion(m, buffer, steps, false))
+    }
+}
+
+impl Bench {
+    fn new() -> Option<Bench> {
+        let Some(command) = command() else {
+            println!("(The command `fencepost` is not beside this program: cargo build --release -p fencepost-cli.)");
+            return None;
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        // A part of them, if that is asked for: FENCEPOST_BENCH_PROGRAMS='dekker;bakery'.
+        let asked = std::env::var("FENCEPOST_BENCH_PROGRAMS").ok();
+        let is_asked = |name: &str| asked.as_ref().is_none_or(|asked| asked.split(';').any(|other| other == name));
+        let programs = PROGRAMS
+            .iter()
+            .filter(|(name, ..)| is_asked(name))
+            .map(|(name, source, flags)| Program::new(&command, directory.path(), name, source, flags))
+            .collect();
+        Some(Bench { command, programs, _directory: directory })
+    }
+
+    /// Makes these hunts, in this order, while tables are printed.
+    fn run(&self, order: Vec<(usize, Hunt)>, print: impl FnOnce(&Hunts)) {
+        let (hunts, next) = (Hunts::default(), AtomicUsize::new(0));
+        let mut seen = BTreeSet::new();
+        let order: Vec<(usize, Hunt)> = order.into_iter().filter(|hunt| seen.insert(*hunt)).collect();
+        let work = || {
+            while let Some((i, hunt)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let json = Arc::new(self.programs[*i].hunt(&self.command, hunt.model(), &hunt.arguments()));
+                hunts.ended.lock().expect("nobody panics").insert((*i, *hunt), json);
+                hunts.changed.notify_all();
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            (0..cores).for_each(|_| _ = scope.spawn(work));
+            print(&hunts);
+        });
+    }
 }
 
 /// The command, as it lies beside this program after a build.
@@ -236,7 +354,8 @@ impl Program {
         let output = Command::new(command)
             .arg("hunt")
             .arg(&self.executable)
-            .args(["--format", "json", "--no-fences", "--trials", TRIALS, "--model", model.name(), "--out"])
+            .args(["--format", "json", "--no-fences", "--jobs", "1", "--trials", TRIALS, "--time", LONGEST])
+            .args(["--model", model.name(), "--out"])
             .arg(out.path())
             .args(more)
             .args(if self.name == SHORT { &["--cycle-length", "5", "--executions", "20"][..] } else { &[] })
@@ -245,6 +364,11 @@ impl Program {
             .expect("the command runs");
         serde_json::from_slice(&output.stdout).expect("its output is JSON")
     }
+}
+
+/// Was it stopped before its end?
+fn is_cut(hunt: &Json) -> bool {
+    hunt["complete"] == false
 }
 
 fn cycles(hunt: &Json) -> &[Json] {
@@ -261,9 +385,15 @@ fn is_tso(cycle: &Json) -> bool {
 }
 
 /// As Orion counts: what tso can reorder, and what only pso can.
-fn tso_pso(hunts: &[Json], of: fn(&Json) -> Vec<&Json>) -> String {
+fn tso_pso(hunts: &[Arc<Json>], of: fn(&Json) -> Vec<&Json>) -> String {
     let pso = of(&hunts[1]).into_iter().filter(|cycle| !is_tso(cycle)).count();
-    format!("{}, {pso}", of(&hunts[0]).len())
+    let cut = if hunts[..2].iter().any(|hunt| is_cut(hunt)) { "*" } else { "" };
+    format!("{}, {pso}{cut}", of(&hunts[0]).len())
+}
+
+/// The same cycles: what was exposed under tso, and under pso what only that can reorder.
+fn exposed_once(hunts: &[Arc<Json>]) -> Vec<&Json> {
+    exposed(&hunts[0]).chain(exposed(&hunts[1]).filter(|cycle| !is_tso(cycle))).collect()
 }
 
 /// The average chance of exposing a feasible cycle.
@@ -283,22 +413,23 @@ fn time(hunt: &Json) -> Option<f64> {
     (trials > 0).then(|| seconds / trials as f64)
 }
 
-fn relaxer_table(programs: &[Program], relaxer: &[Vec<Json>], ours: &[Vec<Json>]) {
+fn relaxer_table(programs: &[Program], hunts: &Hunts) {
     println!(
         "Relaxer's table 1: the paper's numbers, `--method relaxer` (algorithm 1, cycles of length 4, {TRIALS} \
          executions for each), and ours (critical cycles of at most {LENGTH} accesses that the model can reorder, \
          {TRIALS} executions). A trial of the paper is a script of {SCRIPT} executions, of which it has 30 for each \
          cycle: its probability is that of a script. Phase 2: the paper's time of a script, and ours of an execution, \
          solving and campaign included. Bugs: cycles that do harm. Probability: of a confirmed cycle, on average; \
-         of `--method relaxer` for a script and, in parentheses, for an execution; of ours for an execution.\n"
+         of `--method relaxer` for a script and, in parentheses, for an execution; of ours for an execution. With a \
+         star: stopped after {LONGEST}.\n"
     );
     println!("| benchmark | model | LOC | phase 1 (s) | phase 2 (ms) | predicted | confirmed | bugs | probability |");
     println!("|---|---|---|---|---|---|---|---|---|");
-    let (mut sum, mut count) = (0.0, 0);
-    for ((program, relaxer), ours) in programs.iter().zip(relaxer).zip(ours) {
+    for (i, program) in programs.iter().enumerate() {
         let paper = TABLE_1.iter().find(|row| row.0 == program.name);
         for (m, model) in MODELS.iter().enumerate() {
-            let (theirs, ours) = (&relaxer[m], &ours[m]);
+            let (theirs, ours) = (&*hunts.of(i, Hunt::Relaxer(m)), &*hunts.of(i, Hunt::Ours(m)));
+            let cut = |hunt: &Json| if is_cut(hunt) { "*" } else { "" };
             let phase1 = |hunt: &Json| {
                 let prediction = hunt["prediction_seconds"].as_f64().unwrap_or(0.0);
                 format!("{:.2}", program.profiling.as_secs_f64() + prediction)
@@ -306,7 +437,7 @@ fn relaxer_table(programs: &[Program], relaxer: &[Vec<Json>], ours: &[Vec<Json>]
             let phase2 = |hunt| time(hunt).map_or_else(|| "-".to_owned(), |time| format!("{:.2}", 1000.0 * time));
             let dash = || "-".to_owned();
             println!(
-                "| {} | {model} | {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | \
+                "| {} | {model} | {}, {} | {}, {}, {} | {}, {}, {} | {}, {}, {} | {}, {}{}, {}{} | {}, {}, {} | \
                  {}, {} ({}), {} |",
                 program.name,
                 paper.map_or_else(dash, |row| row.1.to_string()),
@@ -322,7 +453,9 @@ fn relaxer_table(programs: &[Program], relaxer: &[Vec<Json>], ours: &[Vec<Json>]
                 cycles(ours).len(),
                 paper.map_or_else(dash, |row| row.4[m].to_string()),
                 exposed(theirs).count(),
+                cut(theirs),
                 exposed(ours).count(),
+                cut(ours),
                 paper.map_or_else(dash, |row| row.5[m].to_string()),
                 harmful(theirs),
                 harmful(ours),
@@ -331,16 +464,9 @@ fn relaxer_table(programs: &[Program], relaxer: &[Vec<Json>], ours: &[Vec<Json>]
                 average(exposed(theirs), |p| p),
                 average(exposed(ours), |p| p),
             );
-            for cycle in exposed(ours) {
-                sum += cycle["probability"].as_f64().unwrap_or(0.0);
-                count += 1;
-            }
         }
     }
-    println!(
-        "\nAverage probability over all {count} feasible cycles: {:.3} (Orion's: 0.65, Relaxer's: 0.35 to 1.0).\n",
-        sum / f64::from(count.max(1))
-    );
+    println!();
 }
 
 /// The graph as the paper would write it: nodes and edges.
@@ -348,7 +474,7 @@ fn kilobytes(graph: &RaceGraph) -> f64 {
     (graph.nodes.len() * size_of::<Node>() + graph.edges() * 2 * size_of::<u32>()) as f64 / 1024.0
 }
 
-fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<Json>], ours: &[Vec<Json>]) {
+fn orion_sizes(programs: &[Program], hunts: &Hunts) {
     println!(
         "Orion's table II: `--method orion` with buffers of 16, 32 and 64, {TRIALS} trials each, beside `--method \
          relaxer` and ours; in a second line the paper's (100 trials). The graph is that of the execution with most \
@@ -360,7 +486,7 @@ fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<
          Relaxer | ours |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-    let mut totals = vec![0; buffers.len()];
+    let mut totals = vec![0; BUFFERS.len()];
     for (i, program) in programs.iter().enumerate() {
         let graphs: Vec<RaceGraph> = program.profiles.iter().map(|profile| RaceGraph::new(profile, CAP)).collect();
         let Some(graph) = graphs.iter().max_by_key(|graph| graph.edges()) else { continue };
@@ -371,13 +497,13 @@ fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<
         for graph in graphs.iter().take_while(|_| start.elapsed() < PATIENCE) {
             all.extend(graph.cycles(length));
         }
-        let found = |hunt: &Json| -> usize { exposed(hunt).count() };
-        for (total, hunts) in totals.iter_mut().zip(buffers) {
-            *total += found(&hunts[i][0]) + exposed(&hunts[i][1]).filter(|cycle| !is_tso(cycle)).count();
+        let buffers: Vec<Vec<Arc<Json>>> = BUFFERS.iter().map(|buffer| hunts.orion(i, buffer, WAITS[USUAL])).collect();
+        for (total, hunts) in totals.iter_mut().zip(&buffers) {
+            *total += exposed_once(hunts).len();
         }
         let exposed_of: fn(&Json) -> Vec<&Json> = |hunt| exposed(hunt).collect();
         let all_of: fn(&Json) -> Vec<&Json> = |hunt| cycles(hunt).iter().collect();
-        let each: Vec<String> = buffers.iter().map(|hunts| tso_pso(&hunts[i], exposed_of)).collect();
+        let each: Vec<String> = buffers.iter().map(|hunts| tso_pso(hunts, exposed_of)).collect();
         println!(
             "| {} | {} | {variables} | {points} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
             program.name,
@@ -386,10 +512,10 @@ fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<
             graph.edges(),
             kilobytes(graph),
             all.len(),
-            tso_pso(&buffers[2][i], all_of),
+            tso_pso(&buffers[2], all_of),
             each.join(" | "),
-            tso_pso(&relaxer[i], exposed_of),
-            tso_pso(&ours[i], exposed_of),
+            tso_pso(&hunts.each(i, 2, Hunt::Relaxer), exposed_of),
+            tso_pso(&hunts.each(i, 2, Hunt::Ours), exposed_of),
         );
         if let Some((_, paper)) = TABLE_2.iter().find(|(name, _)| *name == program.name) {
             println!("| (paper) | {paper} | |");
@@ -401,10 +527,10 @@ fn orion_sizes(programs: &[Program], buffers: &[Vec<Vec<Json>>], relaxer: &[Vec<
     );
 }
 
-fn orion_probabilities(programs: &[Program], waits: &[Vec<Vec<Json>>], ours: &[Vec<Json>]) {
+fn orion_probabilities(programs: &[Program], hunts: &Hunts) {
     println!(
-        "Orion's table IV: the chance that `--method orion` exposes a cycle that it exposes at all, tso and pso \
-         together, by how long a thread waits: {} steps, and the paper's 0.5, 1, 2 and 10 seconds. Likeliest: the same \
+        "Orion's table IV: the chance that `--method orion` exposes a cycle that it exposes at all, under tso, and under \
+         pso what only that can reorder (as the paper counts), by how long a thread waits: {} steps, and the paper's 0.5, 1, 2 and 10 seconds. Likeliest: the same \
          (third column) of as many cycles as the paper has, those that are exposed most often. Ours: of all cycles \
          that ours exposes.\n",
         WAITS.join(", ")
@@ -414,18 +540,25 @@ fn orion_probabilities(programs: &[Program], waits: &[Vec<Vec<Json>>], ours: &[V
         WAITS.join(" | ")
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-    let of = |hunts: &[Json], length: u64| -> Vec<Json> {
-        let all = hunts[..2].iter().flat_map(exposed);
+    let of = |hunts: &[Arc<Json>], length: u64| -> Vec<Json> {
+        let all = exposed_once(hunts).into_iter();
         all.filter(|cycle| cycle["length"].as_u64() == Some(length)).cloned().collect()
     };
+    // All that was exposed, by how long threads wait, and by ours.
+    let mut all: Vec<Vec<Json>> = vec![Vec::new(); WAITS.len() + 1];
     for (i, program) in programs.iter().enumerate() {
+        let waits: Vec<Vec<Arc<Json>>> = WAITS.iter().map(|steps| hunts.orion(i, BUFFERS[2], steps)).collect();
+        let ours = hunts.each(i, 2, Hunt::Ours);
+        for (all, hunts) in all.iter_mut().zip(waits.iter().chain([&ours])) {
+            all.extend(exposed_once(hunts).into_iter().cloned());
+        }
         for length in 4..=LENGTH as u64 {
             let paper = TABLE_4.iter().find(|(name, other, _)| *name == program.name && *other == length);
-            let (theirs, solved) = (of(&waits[2][i], length), of(&ours[i], length));
+            let (theirs, solved) = (of(&waits[USUAL], length), of(&ours, length));
             if paper.is_none() && theirs.is_empty() && solved.is_empty() {
                 continue;
             }
-            let each: Vec<String> = waits.iter().map(|hunts| average(of(&hunts[i], length).iter(), |p| p)).collect();
+            let each: Vec<String> = waits.iter().map(|hunts| average(of(hunts, length).iter(), |p| p)).collect();
             // As many as the paper has.
             let number = paper.and_then(|(_, _, numbers)| numbers.split(' ').next()?.parse().ok()).unwrap_or(0);
             let mut likely: Vec<f64> = theirs.iter().filter_map(|cycle| cycle["probability"].as_f64()).collect();
@@ -446,16 +579,12 @@ fn orion_probabilities(programs: &[Program], waits: &[Vec<Vec<Json>>], ours: &[V
             );
         }
     }
-    let all = |hunts: &[Vec<Json>]| average(hunts.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)), |p| p);
-    let each: Vec<String> = waits.iter().map(|hunts| all(hunts)).collect();
-    println!(
-        "| average | | | {} | | | {} | | 0.59 | 0.58 | 0.65 | 0.47 |\n",
-        each.join(" | "),
-        average(ours.iter().flat_map(|hunts| hunts[..2].iter().flat_map(exposed)), |p| p)
-    );
+    let each: Vec<String> = all.iter().map(|cycles| average(cycles.iter(), |p| p)).collect();
+    let (waits, ours) = each.split_at(WAITS.len());
+    println!("| average | | | {} | | | {} | | 0.59 | 0.58 | 0.65 | 0.47 |\n", waits.join(" | "), ours[0]);
 }
 
-fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
+fn orion_times(programs: &[Program], hunts: &Hunts) {
     println!(
         "Orion's table V, in seconds. Detection: all critical cycles up to the length, under pslo, from {EXECUTIONS} \
          executions; beside it Orion's search of its graphs. Lengths that add no cycle and that the paper does not \
@@ -467,7 +596,8 @@ fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut total = Duration::ZERO;
-    for (program, hunts) in programs.iter().zip(hunts) {
+    for (i, program) in programs.iter().enumerate() {
+        let hunts = hunts.each(i, 3, Hunt::Ours);
         let start = Instant::now();
         let graphs: Vec<RaceGraph> = program.profiles.iter().map(|profile| RaceGraph::new(profile, CAP)).collect();
         let creation = start.elapsed();
@@ -493,7 +623,7 @@ fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
             if same && paper.is_none() {
                 continue;
             }
-            let times: Vec<f64> = hunts.iter().filter_map(time).collect();
+            let times: Vec<f64> = hunts.iter().filter_map(|hunt| time(hunt)).collect();
             let exposure = times.iter().sum::<f64>() / times.len().max(1) as f64;
             println!(
                 "| {} | {length} ({} cycles) | {:.3} | {:.3} | {:.3} | {search} | {exposure:.4} | {} |",
@@ -512,22 +642,23 @@ fn orion_times(programs: &[Program], hunts: &[Vec<Json>]) {
     );
 }
 
-fn exposure_times(waits: &[Vec<Vec<Json>>]) {
+fn exposure_times(programs: &[Program], hunts: &Hunts) {
     println!(
         "Orion's figure 6: the average time of a trial of `--method orion`, by how long a thread waits. The paper's \
          are those for 0.5, 1, 2 and 10 seconds.\n"
     );
     println!("| steps | ms per trial | paper (s) |");
     println!("|---|---|---|");
-    for ((steps, hunts), paper) in WAITS.iter().zip(waits).zip(["2.33", "2.44", "3.9", "13.6"]) {
-        let times: Vec<f64> = hunts.iter().flatten().filter_map(time).collect();
+    for (steps, paper) in WAITS.iter().zip(["2.33", "2.44", "3.9", "13.6"]) {
+        let all = (0..programs.len()).flat_map(|i| hunts.orion(i, BUFFERS[2], steps));
+        let times: Vec<f64> = all.filter_map(|hunt| time(&hunt)).collect();
         let average = 1000.0 * times.iter().sum::<f64>() / times.len().max(1) as f64;
         println!("| {steps} | {average:.3} | {paper} |");
     }
     println!();
 }
 
-fn impact(one: &[Vec<Json>], all: &[Vec<Json>]) {
+fn impact(programs: &[Program], hunts: &Hunts) {
     println!(
         "Orion's figure 7: what becomes of the cycles that it predicts, tso and pso together, with one pair reordered \
          and with all (`--all-reorderings`).\n"
@@ -536,8 +667,10 @@ fn impact(one: &[Vec<Json>], all: &[Vec<Json>]) {
         "| reordered | predicted | harmful | benign | not exposed | share exposed | probability | paper's probability |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for (name, hunts, paper) in [("one pair", one, "0.65"), ("all pairs", all, "0.61")] {
-        let list: Vec<&Json> = hunts.iter().flatten().flat_map(cycles).collect();
+    for (name, reorder, paper) in [("one pair", false, "0.65"), ("all pairs", true, "0.61")] {
+        let of = |i: usize| hunts.each(i, 2, |m| Hunt::Orion(m, BUFFERS[2], WAITS[USUAL], reorder));
+        let all: Vec<Arc<Json>> = (0..programs.len()).flat_map(of).collect();
+        let list: Vec<&Json> = all.iter().flat_map(|hunt| cycles(hunt)).collect();
         let count = |outcome: &str| list.iter().filter(|cycle| cycle["outcome"] == outcome).count();
         let (harmful, benign) = (count("harmful"), count("benign"));
         println!(
@@ -545,8 +678,63 @@ fn impact(one: &[Vec<Json>], all: &[Vec<Json>]) {
             list.len(),
             list.len() - harmful - benign,
             (harmful + benign) as f64 / list.len().max(1) as f64,
-            average(hunts.iter().flatten().flat_map(exposed), |p| p),
+            average(all.iter().flat_map(|hunt| exposed(hunt)), |p| p),
         );
     }
     println!();
+}
+
+/// A cycle by its accesses, wherever it begins: place, what is done, and whether the next access is the same thread's.
+type Name = Vec<(u64, u64, String, bool)>;
+
+fn name(cycle: &Json) -> Name {
+    let labels = cycle["labels"].as_array().map_or(&[][..], Vec::as_slice);
+    let n = labels.len();
+    let access = |i: usize| {
+        let (label, next) = (&labels[i % n], &labels[(i + 1) % n]);
+        let number = |name: &str| label[name].as_u64().unwrap_or(0);
+        let same = label["thread"] == next["thread"];
+        (number("line"), number("column"), label["access"].as_str().unwrap_or_default().to_owned(), same)
+    };
+    (0..n).map(|first| (first..first + n).map(access).collect::<Name>()).min().unwrap_or_default()
+}
+
+fn exposure_table(programs: &[Program], hunts: &Hunts) {
+    println!(
+        "How often a trial of ours exposes a feasible cycle, {TRIALS} trials each. Feasible: whatever ours, `--method \
+         relaxer` or `--method orion` has exposed under the model or a stronger one, or the exploration has met. What \
+         the trials of ours missed counts as 0.\n"
+    );
+    println!("| code | feasible: tso, pso, pslo | missed | probability |");
+    println!("|---|---|---|---|");
+    let probability = |cycle: &Json| match (cycle["method"].as_str(), cycle["probability"].as_f64()) {
+        // No trial exposed it.
+        (Some("explored"), _) | (_, None) => 0.0,
+        (_, Some(probability)) => probability,
+    };
+    let mut total: Vec<f64> = Vec::new();
+    for (i, program) in programs.iter().enumerate() {
+        let (mut feasible, mut missed) = ([0; 3], [0; 3]);
+        let mut own: Vec<f64> = Vec::new();
+        let mut known: BTreeSet<Name> = BTreeSet::new();
+        for m in 0..MODELS.len() {
+            let ours = hunts.of(i, Hunt::Ours(m));
+            let mut others = vec![ours.clone(), hunts.of(i, Hunt::Relaxer(m))];
+            others.extend((m < 2).then(|| hunts.of(i, Hunt::Orion(m, BUFFERS[2], WAITS[USUAL], false))));
+            others.iter().for_each(|hunt| known.extend(exposed(hunt).map(name)));
+            let of: BTreeMap<Name, f64> = exposed(&ours).map(|cycle| (name(cycle), probability(cycle))).collect();
+            let all: Vec<f64> = known.iter().map(|name| of.get(name).copied().unwrap_or(0.0)).collect();
+            feasible[m] = all.len();
+            missed[m] = all.iter().filter(|probability| **probability == 0.0).count();
+            own.extend(all);
+        }
+        let list = |counts: [usize; 3]| counts.map(|count| count.to_string()).join(", ");
+        println!("| {} | {} | {} | {} |", program.name, list(feasible), list(missed), mean(&own));
+        total.extend(own);
+    }
+    println!("| all | {} | {} | {} |\n", total.len(), total.iter().filter(|p| **p == 0.0).count(), mean(&total));
+}
+
+fn mean(list: &[f64]) -> String {
+    if list.is_empty() { "-".to_owned() } else { format!("{:.3}", list.iter().sum::<f64>() / list.len() as f64) }
 }

@@ -30,6 +30,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("questions", "the questions of exploration by values, asked of Z3 as well", causal::questions),
     ("safe", "what safe explores beside check, and what watching costs", safe::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
+    ("exposure", "how often trials of hunt expose what is feasible, missed cycles included", hunt::measure_exposure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
@@ -49,7 +50,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     for (name, what, measure) in MEASUREMENTS {
-        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+        // The tables of `hunt` have what `exposure` prints, too.
+        if wanted.is_empty() && *name != "exposure" || wanted.iter().any(|w| w == name) {
             println!("## {name}: {what}\n");
             measure();
             println!();

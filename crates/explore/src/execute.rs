@@ -93,6 +93,9 @@ impl<T: Threads> Threads for Borrowed<'_, T> {
     fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
         self.0.set_clock(thread, clock);
     }
+    fn set_performed(&mut self, thread: ThreadId, clock: &[u32]) {
+        self.0.set_performed(thread, clock);
+    }
     fn is_relocated(&self) -> bool {
         self.0.is_relocated()
     }

@@ -407,6 +407,11 @@ impl Graph {
         &self.hb[node.index() * self.stride..(node.index() + 1) * self.stride]
     }
 
+    /// What comes before `node` by program order and reads-from, itself included: for each thread how many of its events.
+    pub fn porf_clock(&self, node: Node) -> &[u32] {
+        &self.porf[node.index() * self.stride..(node.index() + 1) * self.stride]
+    }
+
     /// Makes a location known. Places are numbered in the order of these calls.
     pub fn add_place(&mut self, location: Location, initial: Value) -> Place {
         let place = Place(self.places.len() as u32);

@@ -186,6 +186,10 @@ pub struct OrionOptions {
     /// How the program runs before the cycle.
     #[serde(default)]
     pub pace: Pace,
+    /// Under pso: are the other stores of a thread that holds one back visible as soon as they can be? Otherwise they
+    /// wait in the buffer, as under tso. By chance if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eager: Option<bool>,
 }
 
 /// How a program runs where nothing is enforced.
@@ -201,16 +205,18 @@ pub enum Pace {
     Long,
     /// Whoever may begin the cycle goes first.
     First,
+    /// All side by side, as on a machine with a core for each.
+    Abreast,
 }
 
 impl Pace {
     /// All of them.
-    pub const ALL: [Pace; 4] = [Pace::First, Pace::Two, Pace::Eight, Pace::Long];
+    pub const ALL: [Pace; 5] = [Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
 }
 
 impl Default for OrionOptions {
     fn default() -> OrionOptions {
-        OrionOptions { buffer: Some(64), patience: 200, all: false, pace: Pace::default() }
+        OrionOptions { buffer: Some(64), patience: 200, all: false, pace: Pace::default(), eager: None }
     }
 }
 

@@ -28,8 +28,9 @@ pub struct Orion {
     options: OrionOptions,
     phase: Phase,
     time: u64,
-    /// Who went last, before the cycle and after it.
+    /// Who went last, before the cycle and after it, and when each thread did.
     last: Option<ThreadId>,
+    went: Vec<u64>,
     random: Random,
 }
 
@@ -88,7 +89,8 @@ enum Part {
 impl Orion {
     /// Brings the cycle with these accesses about, in the order of the cycle.
     pub fn new(stops: Vec<Stop>, options: OrionOptions, seed: u64) -> Self {
-        Orion { stops, options, phase: Phase::Forward { done: false }, time: 0, last: None, random: Random::new(seed) }
+        let phase = Phase::Forward { done: false };
+        Orion { stops, options, phase, time: 0, last: None, went: Vec::new(), random: Random::new(seed) }
     }
 
     /// Any thread.
@@ -105,7 +107,8 @@ impl Orion {
     fn slice(&mut self, actors: &[Actor], done: bool) -> usize {
         let length = match self.options.pace {
             Pace::First if !done => return self.first(actors),
-            Pace::First | Pace::Eight => 8,
+            Pace::Abreast if !done => return self.abreast(actors),
+            Pace::First | Pace::Abreast | Pace::Eight => 8,
             Pace::Two => 2,
             Pace::Long => 32,
         };
@@ -127,6 +130,18 @@ impl Orion {
         let anybody = self.random.below(ANYBODY) == 0;
         let one = if anybody { None } else { self.one_of(&ready) };
         one.or_else(|| self.any_thread(actors)).unwrap_or(0)
+    }
+
+    /// Whoever has waited longest; now and then anybody.
+    fn abreast(&mut self, actors: &[Actor]) -> usize {
+        let went = |i: &usize| match actors[*i] {
+            Actor::Thread(thread) => Some(self.went.get(thread.index()).copied().unwrap_or(0)),
+            Actor::Buffer(_) => None,
+        };
+        let anybody = self.random.below(ANYBODY) == 0;
+        let longest = (0..actors.len()).filter(|i| went(i).is_some()).min_by_key(went);
+        let choice = if anybody { None } else { longest };
+        choice.or_else(|| self.any_thread(actors)).unwrap_or(0)
     }
 
     /// May this thread take this part?
@@ -155,7 +170,7 @@ impl Orion {
                 address: None,
                 stalled: Vec::new(),
                 since: self.time,
-                eager: self.random.below(2) == 0,
+                eager: self.options.eager.unwrap_or_else(|| self.random.below(2) == 0),
                 flush: None,
                 buffered: Vec::new(),
             });
@@ -382,6 +397,12 @@ impl Strategy for Orion {
                 }
             },
         };
+        if let Some(Actor::Thread(thread)) = actors.get(choice) {
+            if self.went.len() <= thread.index() {
+                self.went.resize(thread.index() + 1, 0);
+            }
+            self.went[thread.index()] = self.time;
+        }
         Some(choice)
     }
 

@@ -203,8 +203,11 @@ impl<T: Threads> Walk<T> {
                         self.program.set_clock(thread, clocks.of(thread));
                     } else {
                         let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
-                        let clock = last.map_or(&[][..], |i| graph.hb_clock(graph.thread(thread)[i]));
-                        self.program.set_clock(thread, clock);
+                        let last = last.map(|i| graph.thread(thread)[i]);
+                        self.program.set_clock(thread, last.map_or(&[][..], |last| graph.hb_clock(last)));
+                        if self.hardware {
+                            self.program.set_performed(thread, last.map_or(&[][..], |last| graph.porf_clock(last)));
+                        }
                     }
                     let op = self.program.resume(thread, reply);
                     let run = &mut self.threads[thread.index()];

@@ -11,6 +11,7 @@
 use crate::detect::details;
 use crate::detect::listener::listener;
 use crate::detect::shadow::{self, ALLOCATION, Earlier, FREE, Kind, READ};
+use crate::drive::explored;
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use rustc_hash::FxHashMap;
@@ -49,6 +50,13 @@ impl Clocks {
     /// Adds the running thread's.
     fn push(&mut self) -> u32 {
         shadow::append_clock(&mut self.times);
+        self.ends.push(self.times.len() as u32);
+        self.ends.len() as u32 - 1
+    }
+
+    /// Adds this one.
+    fn push_from(&mut self, clock: &[u32]) -> u32 {
+        self.times.extend_from_slice(clock);
         self.ends.push(self.times.len() as u32);
         self.ends.len() as u32 - 1
     }
@@ -181,7 +189,8 @@ pub fn object(address: usize, kind: Kind, pc: usize) {
     let mut guard = STATE.enter();
     let Some(state) = guard.as_mut().filter(|state| !state.on) else { return };
     let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
-    let clock = state.clock(by.thread as usize, by.time);
+    // A lock may be handed on through memory: whoever finds it there comes behind what was done before.
+    let clock = state.clocks.push_from(&explored::performed(fibers::current()));
     piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
 }
 

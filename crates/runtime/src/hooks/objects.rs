@@ -2,8 +2,9 @@
 //! in this order.
 //!
 //! To the race detectors a use reads the object, and its beginning and end write it: a thread that may use one while
-//! another destroys it is wrong, however the execution at hand went. (Under the hardware models `test` has no such
-//! detector: there the order of the execution decides.) What has been destroyed is marked in the object itself, where
+//! another destroys it is wrong, however the execution at hand went. (Under the hardware models every access orders
+//! what reads behind what was read: a lock may be handed on by a plain store. `test` has no such detector there: the
+//! order of the execution decides.) What has been destroyed is marked in the object itself, where
 //! libc would do so: an initialiser of any kind takes the mark away, and the mark goes when the memory becomes
 //! something else.
 

@@ -25,8 +25,8 @@ const ALL_ALONE: u64 = 60_000;
 const FOLLOWED: u64 = 1_500;
 const ALL_FOLLOWED: u64 = 60_000;
 /// How long its stores are late, in steps.
-const DELAYS: [u64; 3] = [15, 60, 240];
-const CHANCE: u32 = 50;
+pub const DELAYS: [u64; 3] = [15, 60, 240];
+pub const CHANCE: u32 = 50;
 /// The trials that are usually asked for.
 const TRIALS: u64 = 30;
 

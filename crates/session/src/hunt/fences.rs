@@ -2,131 +2,291 @@
 //!
 //! A cycle is possible as long as one of its pairs can be reordered. So all of them have to be kept in order: each by
 //! a fence somewhere between its two accesses. One fence can serve several pairs, and a smallest set of places that
-//! serves all is looked for. Then the hunt is repeated with these fences in force; whatever is still harmful adds its
-//! pairs.
+//! serves all is looked for. Then the program is explored or tested with these fences in force. An execution that still
+//! fails says which orderings would have prevented it, and one of them has to be there, too; where there is none at
+//! hand, the hunt is repeated, and whatever is still harmful adds its pairs.
 
+use super::blame::{Ordering, preventing};
+use super::campaign::{CHANCE, DELAYS};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{Attempt, FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Attempt, BASE_SEED, EXPLAINED, Exposure, FencePosition, Fences, ProgramPoint, Subject};
+use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Behind, Item, Profile, cover, passing};
 use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
-use fencepost_trace::{FenceOrder, Model, StrategySpec};
+use fencepost_trace::{FenceOrder, Model, Points, RelaxerOptions, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
-
-/// A pair of program points that must be kept in order.
-type Pair = (u32, u32);
 
 /// Executions that verify an advice where not all can be explored: few first, since they may fail. Fewer if executions
 /// have more events than `LONG`.
 const PORTIONS: [u64; 3] = [2_000, 18_000, 80_000];
 const LONG: u64 = 1_000;
 
+/// What is advised in the end is held against so many more.
+const MORE: u64 = 200_000;
+/// Besides, so many of all harmful cycles, and of each with each delay, in which only its own stores are late.
+const DIRECTED: u64 = 60_000;
+const DIRECTED_EACH: u64 = 300;
+
 /// What lies farther behind an access is not looked at for a place between the two.
 const FARTHEST: usize = 5_000;
 
-/// How often the hunt is repeated.
-const ROUNDS: usize = 8;
+/// How often the orderings are mended, and how often the hunt is repeated for that.
+const ROUNDS: usize = 40;
+const HUNTS: usize = 4;
+
+/// A pair of program points that must be kept in order.
+type Pair = (u32, u32);
+
+/// What orderings have to achieve.
+#[derive(Default)]
+struct Wanted {
+    /// Each of these is kept in order.
+    pairs: BTreeSet<Pair>,
+    /// Of each of these lists one is in force: all that prevent some execution that failed.
+    one_of: Vec<Vec<Ordering>>,
+}
+
+impl Wanted {
+    /// One of these is to be in force; says whether that is new.
+    fn add(&mut self, list: Vec<Ordering>) -> bool {
+        let is_new = !list.is_empty() && !self.one_of.contains(&list);
+        self.one_of.extend(is_new.then_some(list));
+        is_new
+    }
+}
 
 /// The orderings that leave no harmful violation.
 ///
-/// Only the cycles that are root causes are broken at first. If something harmful is left, the root causes of that are
-/// broken too; if that leads nowhere, all harmful ones are.
+/// Only the cycles that are root causes are broken at first. If something still fails, its executions say what else is
+/// to be kept in order. Where they do not, the hunt is repeated: the root causes of what is still harmful are broken
+/// too; if that leads nowhere, all harmful ones are.
 pub fn advise(
     subject: &mut impl Subject,
     options: &Options,
     found: &mut Search,
     deadline: Option<Instant>,
 ) -> Result<Vec<FenceAdvice>, Error> {
-    let mut pairs: BTreeSet<Pair> = BTreeSet::new();
-    harmful_pairs(found, options.model, true, &mut pairs);
-    if pairs.is_empty() {
+    let mut wanted = Wanted::default();
+    harmful_pairs(found, options.model, true, &mut wanted.pairs);
+    if wanted.pairs.is_empty() {
         return Ok(Vec::new());
     }
-    let mut chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
+    known_failures(subject, options, found, &mut wanted)?;
+    let mut chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
     let mut verified = None;
-    let again = Options { trials: options.trials.min(10), ..options.clone() };
-    for round in 0..ROUNDS {
+    let (mut hunts, mut large) = (0, None);
+    for _ in 0..ROUNDS {
         if is_late(deadline) {
             break;
         }
-        let failing;
-        (verified, failing) = holds(subject, &chosen, deadline, found)?;
+        let mut failing;
+        (verified, failing) = holds(subject, &chosen, deadline, found, &mut large)?;
         if verified.is_some() {
-            break;
+            leave_out(subject, &wanted, deadline, found, &mut large, (&mut chosen, &mut verified))?;
+            let Some(VerifiedBy::Tested(done)) = verified.filter(|_| subject.longest() <= LONG) else { break };
+            // What remains is held against more executions: what is needed may be so rarely.
+            let tested = subject.test(done, MORE, &chosen)?;
+            found.executions += tested.executions;
+            failing = tested.failing;
+            if failing.is_empty() {
+                break;
+            }
+            verified = None;
         }
-        let mut rest = search_alone(subject, &again, &chosen, deadline)?;
-        found.executions += rest.executions;
-        if !rest.cycles.iter().any(Candidate::is_harmful) {
-            // What fails so seldom is found by nobody else: the executions that failed say why.
-            explain(subject, &mut rest, &failing, &chosen)?;
-        }
-        if !rest.cycles.iter().any(Candidate::is_harmful) {
-            break;
-        }
-        find_root_causes(subject, options, &mut rest, &chosen)?;
-        let before = pairs.len();
-        harmful_pairs(&rest, options.model, true, &mut pairs);
-        if pairs.len() == before || round + 2 == ROUNDS {
-            harmful_pairs(found, options.model, false, &mut pairs);
-            harmful_pairs(&rest, options.model, false, &mut pairs);
-        }
-        if pairs.len() == before {
-            break;
-        }
-        chosen = choose(subject, options.model, &pairs, &found.seen.profiles);
-    }
-    if verified.is_some() {
-        // What nothing depends on is left out.
-        let mut i = 0;
-        while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
-            let mut rest = chosen.clone();
-            rest.remove(i);
-            match holds(subject, &rest, deadline, found)?.0 {
-                Some(how) => (chosen, verified) = (rest, Some(how)),
-                None => i += 1,
+        let before = chosen.clone();
+        if mend(subject, options, &failing, &chosen, &mut wanted)? {
+            chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
+            if chosen != before {
+                continue;
             }
         }
+        hunts += 1;
+        if hunts > HUNTS || is_late(deadline) || !hunt_again(subject, options, &failing, &chosen, found, &mut wanted)? {
+            break;
+        }
+        chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
     }
-    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &pairs, verified)).collect())
+    let mut all = wanted.pairs;
+    harmful_pairs(found, options.model, false, &mut all);
+    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &all, verified)).collect())
+}
+
+/// Leaves out what nothing depends on. A failure that was met once may be too rare to be met again.
+fn leave_out(
+    subject: &mut impl Subject,
+    wanted: &Wanted,
+    deadline: Option<Instant>,
+    found: &mut Search,
+    large: &mut Option<Vec<Ordering>>,
+    (chosen, verified): (&mut Vec<Ordering>, &mut Option<VerifiedBy>),
+) -> Result<(), Error> {
+    let mut i = 0;
+    while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
+        let mut rest = chosen.clone();
+        rest.remove(i);
+        let enough = wanted.one_of.iter().all(|list| list.iter().any(|one| is_in_force(*one, &rest)));
+        match if enough { holds(subject, &rest, deadline, found, large)?.0 } else { None } {
+            Some(how) => (*chosen, *verified) = (rest, Some(how)),
+            None => i += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Adds what prevents the failures that have been met: of cycles with the same pairs the first.
+fn known_failures(
+    subject: &mut impl Subject,
+    options: &Options,
+    found: &Search,
+    wanted: &mut Wanted,
+) -> Result<(), Error> {
+    let mut met: BTreeSet<BTreeSet<Pair>> = BTreeSet::new();
+    let mut exposures: Vec<&Exposure> = Vec::new();
+    for candidate in found.cycles.iter().filter(|candidate| candidate.is_harmful()) {
+        let pairs = candidate.instances.iter().flatten();
+        let pairs = pairs.filter_map(|(first, second)| Some((first.class, (*second)?.class))).collect();
+        let exposure = candidate.witness.as_ref().map(|witness| &witness.exposure);
+        exposures.extend(exposure.filter(|exposure| exposure.harm.is_some() && met.insert(pairs)));
+    }
+    for again in subject.again(&exposures, &[])? {
+        if is_late(options.deadline) {
+            break;
+        }
+        if let Some(again) = again.filter(|again| !again.cut) {
+            let list = preventing(&again, options.model);
+            wanted.add(list);
+        }
+    }
+    Ok(())
+}
+
+/// Adds what prevents executions that fail with these orderings in force. Says whether that is anything new.
+fn mend(
+    subject: &mut impl Subject,
+    options: &Options,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+    wanted: &mut Wanted,
+) -> Result<bool, Error> {
+    let exposure = |choices: &Vec<u32>| Exposure {
+        attempt: 0,
+        model: options.model,
+        execution: 0,
+        harm: None,
+        failures: Vec::new(),
+        choices: choices.clone(),
+        graph: None,
+        with: Vec::new(),
+    };
+    let exposures: Vec<Exposure> = failing.iter().filter(|choices| !choices.is_empty()).map(exposure).collect();
+    let exposures: Vec<&Exposure> = exposures.iter().collect();
+    let mut new = false;
+    for again in subject.again(&exposures, fences)?.into_iter().flatten().filter(|again| !again.cut) {
+        let list = preventing(&again, options.model);
+        new |= wanted.add(list);
+    }
+    Ok(new)
+}
+
+/// Hunts with these orderings in force, and adds the pairs of what is still harmful. Says whether that is anything new.
+fn hunt_again(
+    subject: &mut impl Subject,
+    options: &Options,
+    failing: &[Vec<u32>],
+    fences: &Fences,
+    found: &mut Search,
+    wanted: &mut Wanted,
+) -> Result<bool, Error> {
+    let again = Options { trials: options.trials.min(10), ..options.clone() };
+    let mut rest = search_alone(subject, &again, fences, options.deadline)?;
+    found.executions += rest.executions;
+    if !rest.cycles.iter().any(Candidate::is_harmful) {
+        // What fails so seldom is found by nobody else: the executions that failed say why.
+        explain(subject, &mut rest, failing, fences)?;
+    }
+    find_root_causes(subject, options, &mut rest, fences)?;
+    let before = wanted.pairs.len();
+    harmful_pairs(&rest, options.model, true, &mut wanted.pairs);
+    if wanted.pairs.len() == before {
+        harmful_pairs(found, options.model, false, &mut wanted.pairs);
+        harmful_pairs(&rest, options.model, false, &mut wanted.pairs);
+    }
+    Ok(wanted.pairs.len() > before)
 }
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
 /// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
-/// answers that led to executions at random that fail.
+/// answers that led to executions at random that fail. `large`: orderings with which there was too much to explore.
 fn holds(
     subject: &mut impl Subject,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
+    large: &mut Option<Vec<Ordering>>,
 ) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
-    let explored = subject.explore(&[], 0, fences)?;
-    found.executions += explored.executions;
-    if explored.fails.is_some() {
-        return Ok((None, Vec::new()));
-    }
-    if explored.complete {
-        if !fails_at_random(subject, fences, found)? {
-            return Ok((Some(VerifiedBy::Explored), Vec::new()));
-        }
-        subject.distrust();
-        return Ok((None, Vec::new()));
-    }
     let mut done = 0;
-    for portion in PORTIONS {
+    let mut fails = false;
+    // A few executions at random cost less than an exploration, unless they are long.
+    let long = subject.longest() > LONG;
+    for (i, portion) in PORTIONS.into_iter().enumerate() {
+        if i == usize::from(!long)
+            && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence)))
+        {
+            let explored = subject.explore(&[], 0, fences)?;
+            found.executions += explored.executions;
+            fails = explored.fails.is_some();
+            if explored.complete && !fails {
+                if !fails_at_random(subject, fences, found)? {
+                    return Ok((Some(VerifiedBy::Explored), Vec::new()));
+                }
+                subject.distrust();
+            }
+            *large = if explored.complete { large.take() } else { Some(fences.to_vec()) };
+        }
+        if fails && (long || i == 2) {
+            // It fails, and so seldom, or so slowly, that others have to say why.
+            return Ok((None, Vec::new()));
+        }
         let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
         let tested = subject.test(done, portion, fences)?;
         found.executions += tested.executions;
-        if !tested.failing.is_empty() || is_late(deadline) || tested.executions < portion {
+        // A litmus test is never run at random: all that it does is explored.
+        let is_run = i > 0 || tested.executions > 0;
+        if !tested.failing.is_empty() || is_late(deadline) || is_run && tested.executions < portion {
             return Ok((None, tested.failing));
         }
         done += portion;
     }
-    Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
+    let failing = if long { Vec::new() } else { directed(subject, fences, found)? };
+    let verified = failing.is_empty().then_some(VerifiedBy::Tested(done));
+    Ok((verified, failing))
+}
+
+/// Executions in which the stores of one harmful cycle are late, with these orderings in force: the answers that led to
+/// those that fail because of it. What is rare at random may be met here.
+fn directed(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<Vec<Vec<u32>>, Error> {
+    let harmful: Vec<&Candidate> = found.cycles.iter().filter(|candidate| candidate.is_harmful()).collect();
+    let mut attempts: Vec<Attempt> = Vec::new();
+    for candidate in &harmful {
+        let points = Points::of(&candidate.cycle, |point| subject.point(point).labels);
+        attempts.extend(DELAYS.map(|delay| {
+            let options = RelaxerOptions { chance: CHANCE, store_delay: delay, load_delay: delay / 2 };
+            let strategy = StrategySpec::Relaxer { seed: 0, points: points.clone(), options };
+            Attempt { cycle: candidate.cycle.clone(), strategy }
+        }));
+    }
+    let most = (DIRECTED / attempts.len().max(1) as u64).min(DIRECTED_EACH);
+    let each = share(subject, most).max(1);
+    let (_, exposures) = subject.attempt(&attempts, each, BASE_SEED, fences)?;
+    found.executions += each * attempts.len() as u64;
+    let failing = exposures.into_iter().filter(|exposure| exposure.harm.is_some() && !exposure.choices.is_empty());
+    Ok(failing.map(|exposure| exposure.choices).take(EXPLAINED).collect())
 }
 
 /// Which of the cycles are in executions that fail: those that are enough for it are harmful.
@@ -156,6 +316,8 @@ fn explain(
 
 /// The pairs of harmful cycles, all or the root causes, that the model can reorder.
 fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut BTreeSet<Pair>) {
+    // Cycles share most of their pairs.
+    let mut asked: BTreeSet<(Node, Node)> = BTreeSet::new();
     for candidate in
         search.cycles.iter().filter(|candidate| candidate.is_harmful() && (candidate.root_cause || !root_causes))
     {
@@ -163,6 +325,7 @@ fn harmful_pairs(search: &Search, model: Model, root_causes: bool, pairs: &mut B
             for (first, second) in instance {
                 let Some(second) = second else { continue };
                 if !pairs.contains(&(first.class, second.class))
+                    && asked.insert((*first, *second))
                     && can_pass(&search.seen.profiles, model, first, second)
                 {
                     pairs.insert((first.class, second.class));
@@ -185,54 +348,71 @@ fn can_pass(profiles: &[Profile], model: Model, first: &Node, second: &Node) -> 
     })
 }
 
-/// The fewest places that have one between the accesses of each pair, with the order that each needs.
-fn choose(
-    subject: &impl Subject,
-    model: Model,
-    pairs: &BTreeSet<Pair>,
-    profiles: &[Profile],
-) -> Vec<(FencePosition, FenceOrder)> {
-    let mut places: Vec<FencePosition> = Vec::new();
-    let mut name = |position: FencePosition| {
-        places.iter().position(|known| *known == position).unwrap_or_else(|| {
-            places.push(position);
-            places.len() - 1
-        })
+/// The fewest orderings that keep each pair in order and have one of each list; weaker ones where that is as good.
+fn choose(subject: &impl Subject, model: Model, wanted: &Wanted, profiles: &[Profile]) -> Vec<Ordering> {
+    let mut lists: Vec<Vec<Ordering>> = wanted.one_of.clone();
+    for pair in &wanted.pairs {
+        let order = needed_order(subject, model, *pair);
+        let both = |place| [(place, order), (place, FenceOrder::SeqCst)];
+        lists.push(places_between(model, *pair, profiles).flat_map(both).collect());
+    }
+    // Better ones first. Before the second access is where a release store or a fence is usually written.
+    let seconds: BTreeSet<u32> = wanted.pairs.iter().map(|(_, second)| *second).collect();
+    let rank = |(place, order): &Ordering| {
+        let full = *order == FenceOrder::SeqCst;
+        (full, !(place.before && seconds.contains(&place.point)), *place, *order == FenceOrder::Acquire)
     };
-    let mut list: Vec<Vec<usize>> = Vec::new();
-    // Before the second access comes first: that is where a release store or a fence is usually written.
-    for (_, second) in pairs {
-        name(FencePosition { point: *second, before: true });
-    }
-    for (first, second) in pairs {
-        let mut between: Vec<usize> = vec![
-            name(FencePosition { point: *second, before: true }),
-            name(FencePosition { point: *first, before: false }),
-        ];
-        between.extend(
-            always_between(model, (*first, *second), profiles)
-                .into_iter()
-                .map(|point| name(FencePosition { point, before: false })),
-        );
-        list.push(between);
-    }
-    let points = subject.points();
-    let needs = |(first, second): &Pair| {
-        let (first, second) = (&points[*first as usize], &points[*second as usize]);
-        match (first.writes, second.writes) {
-            (true, true) if model != Model::Tso => FenceOrder::Release,
-            (false, _) => FenceOrder::Acquire,
-            _ => FenceOrder::SeqCst,
-        }
+    let mut all: Vec<Ordering> = lists.iter().flatten().copied().collect();
+    all.sort_by_key(rank);
+    all.dedup();
+    // Of two orderings one of which serves all that the other does, the other is not needed.
+    let serves = |one: &Ordering| -> Vec<bool> { lists.iter().map(|list| list.contains(one)).collect() };
+    let served: Vec<Vec<bool>> = all.iter().map(serves).collect();
+    let covers = |a: &[bool], b: &[bool]| b.iter().zip(a).all(|(b, a)| !b || *a);
+    let is_needed = |i: &usize| {
+        let better = |k: usize| covers(&served[k], &served[*i]) && (k < *i || !covers(&served[*i], &served[k]));
+        !(0..all.len()).any(|k| k != *i && better(k))
     };
-    let mut chosen: BTreeMap<FencePosition, FenceOrder> = BTreeMap::new();
-    let cut = cover::smallest(&list);
-    for (pair, between) in pairs.iter().zip(&list) {
-        let Some(at) = between.iter().find(|position| cut.contains(position)) else { continue };
-        let order = chosen.entry(places[*at]).or_insert_with(|| needs(pair));
-        *order = stronger(*order, needs(pair));
+    let needed: Vec<usize> = (0..all.len()).filter(is_needed).collect();
+    let of = |list: &Vec<Ordering>| needed.iter().copied().filter(|i| list.contains(&all[*i])).collect();
+    let mut chosen = cover::smallest(&lists.iter().map(of).collect::<Vec<_>>());
+    // Each is replaced by the best that does as well.
+    for k in 0..chosen.len() {
+        let does = |i: &usize| {
+            let mut other = chosen.clone();
+            other[k] = *i;
+            (0..lists.len()).all(|list| other.iter().any(|one| served[*one][list]))
+        };
+        chosen[k] = (0..chosen[k]).find(does).unwrap_or(chosen[k]);
     }
-    chosen.into_iter().collect()
+    let mut orders: BTreeMap<FencePosition, FenceOrder> = BTreeMap::new();
+    for (place, order) in chosen.into_iter().map(|i| all[i]) {
+        let known = orders.entry(place).or_insert(order);
+        *known = stronger(*known, order);
+    }
+    orders.into_iter().collect()
+}
+
+/// Is it there, or something stronger in its place?
+fn is_in_force((place, order): Ordering, fences: &Fences) -> bool {
+    fences.iter().any(|(other, strong)| *other == place && stronger(*strong, order) == *strong)
+}
+
+/// Where an ordering keeps a pair in order.
+fn places_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> impl Iterator<Item = FencePosition> {
+    let own = [FencePosition { point: second, before: true }, FencePosition { point: first, before: false }];
+    let others = always_between(model, (first, second), profiles).into_iter();
+    own.into_iter().chain(others.map(|point| FencePosition { point, before: false }))
+}
+
+/// Which order that takes.
+fn needed_order(subject: &impl Subject, model: Model, (first, second): Pair) -> FenceOrder {
+    let (first, second) = (&subject.points()[first as usize], &subject.points()[second as usize]);
+    match (first.writes, second.writes) {
+        (true, true) if model != Model::Tso => FenceOrder::Release,
+        (false, _) => FenceOrder::Acquire,
+        _ => FenceOrder::SeqCst,
+    }
 }
 
 fn stronger(a: FenceOrder, b: FenceOrder) -> FenceOrder {

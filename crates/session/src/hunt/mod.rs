@@ -7,9 +7,11 @@
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
-//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
+//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again; [`blame`]: what prevents an
+//!   execution that fails;
 //! - [`report`](mod@report): the result.
 
+mod blame;
 mod campaign;
 mod candidate;
 mod fenced;
@@ -97,7 +99,11 @@ fn run(subject: &mut impl Subject, options: &Options, advise: bool, log: &mut Lo
     fails_anyway(&search.seen).into_iter().for_each(|warning| log.warning(warning));
     verify::verify(subject, options, &mut search, log)?;
     root_cause::find_root_causes(subject, options, &mut search, &[])?;
-    let advice = match advise {
+    let late = options::is_late(options.end);
+    if advise && late && search.cycles.iter().any(candidate::Candidate::is_harmful) {
+        log.note("there was no time to look for orderings that prevent what breaks the program".to_owned());
+    }
+    let advice = match advise && !late {
         true => fences::advise(subject, options, &mut search, options.deadline)?,
         false => Vec::new(),
     };

@@ -31,6 +31,8 @@ const FEWEST_OUTPUTS: u64 = 10;
 const FIRST_LOOK: u32 = 4;
 /// How long violations are looked at again if there is no time left.
 const LAST_LOOK: Duration = Duration::from_millis(20);
+/// So many violations at a time are run again where time is limited.
+const AGAIN_AT_A_TIME: usize = 50;
 /// A program whose executions have more events than this is not explored.
 const LONG_EXECUTION: u64 = 100_000;
 /// So many executions are explored at most, with so many events together.
@@ -224,7 +226,7 @@ impl<'a> NativeSubject<'a> {
     /// Explores every execution of a model, unless there are too many: that is decided by their number and length, so
     /// that it does not depend on the machine.
     fn explore_all(&mut self, model: Model, hunt: Hunt, fences: &Fences) -> Result<Option<Results>, Error> {
-        if self.distrusted || self.restart == Restart::Fork || self.longest > LONG_EXECUTION || model == Model::Pslo {
+        if self.distrusted || self.restart == Restart::Fork || self.longest > LONG_EXECUTION {
             return Ok(None);
         }
         let mut campaign = self.campaign(model, fences);
@@ -466,12 +468,21 @@ impl Subject for NativeSubject<'_> {
                 strategy: StrategySpec::Follow { choices: exposures[*i].choices.clone() },
             };
             let attempts: Vec<Attempt> = answers.iter().map(attempt).collect();
+            // Few at a time where time is limited: their traces have to be read, too.
+            let most = self.options.end.map_or(usize::MAX, |_| AGAIN_AT_A_TIME);
             for (first, tasks) in pieces(&attempts) {
-                let trials = Trials { seed: self.options.seed, each: 1, tasks };
-                for record in self.follow(model, trials, true, fences)?.traces {
-                    if let Record::Trace { execution, trace, places, length } = record {
-                        let index = answers[first + execution as usize];
-                        again[index] = Some(self.again(trace, &places, length, exposures[index]));
+                let size = most.min(tasks.len());
+                for (k, tasks) in tasks.chunks(size).enumerate() {
+                    let first = first + k * size;
+                    if first > 0 && is_late(self.options.end) {
+                        return Ok(again);
+                    }
+                    let trials = Trials { seed: self.options.seed, each: 1, tasks: tasks.to_vec() };
+                    for record in self.follow(model, trials, true, fences)?.traces {
+                        if let Record::Trace { execution, trace, places, length } = record {
+                            let index = answers[first + execution as usize];
+                            again[index] = Some(self.again(trace, &places, length, exposures[index]));
+                        }
                     }
                 }
             }

@@ -11,7 +11,7 @@ use fencepost_predict::critical::{Found, Instance, Node};
 use fencepost_predict::orion::{RaceGraph, possible};
 use fencepost_predict::{Item, Profile, relaxer};
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, OrionOptions, Pace, Points, Segment, Stop, StrategySpec};
+use fencepost_trace::{Cycle, Model, OrionOptions, Pace, Points, Segment, Stop, StrategySpec};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -117,7 +117,8 @@ impl Parts {
     }
 
     /// Orion's strategies for a cycle: whichever store comes first is buffered, as in the paper, or always the same
-    /// one; each with each pace of the program before that (the paper has that of its machine).
+    /// one; each with each pace of the program before that (the paper has that of its machine), and under pso with the
+    /// thread's other stores in the buffer until it is full (as in the paper), or visible at once.
     pub fn strategies(
         &mut self,
         options: &Options,
@@ -137,13 +138,18 @@ impl Parts {
             };
             begun.extend(passable.iter().map(only));
         }
-        let paced = |stops: Vec<Stop>| {
-            Pace::ALL.map(|pace| {
-                let options = OrionOptions { pace, ..orion };
-                StrategySpec::Orion { seed: 0, stops: stops.clone(), options }
-            })
-        };
-        begun.into_iter().flat_map(paced).collect()
+        // What passes under tso passes in the order of the buffer.
+        let eager = if options.model == Model::Tso { &[false][..] } else { &[false, true] };
+        let mut all = Vec::new();
+        for stops in begun {
+            for pace in Pace::ALL {
+                all.extend(eager.iter().map(|eager| {
+                    let options = OrionOptions { pace, eager: Some(*eager), ..orion };
+                    StrategySpec::Orion { seed: 0, stops: stops.clone(), options }
+                }));
+            }
+        }
+        all
     }
 }
 

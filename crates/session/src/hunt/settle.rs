@@ -7,7 +7,8 @@
 //! twins without the round stand for them. A cycle has at most two accesses of a thread; those of a round that has no
 //! effect are reads, and of two reads in one thread a model keeps the order, pslo aside. So whatever execution contains
 //! a cycle, all rounds can be taken out of it but one of each thread, and the cycle stays: an exploration that goes one
-//! round has them all. A read-modify-write of such a round is performed at once and keeps its order like a read. One
+//! round has them all. Under pslo reads of two rounds can be reordered: two rounds of each thread remain. A
+//! read-modify-write of such a round is performed at once and keeps its order like a read. One
 //! case is not covered by this argument: a round that ends with a plain store which restores what was there (a lock
 //! made of an exchange and a store, taken and released in vain); its store can be late for more than one round.
 
@@ -18,6 +19,11 @@ use super::subject::{Exposure, Fences, Seen, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Label, Model};
+
+/// How many rounds of a loop that waits are enough to contain every cycle.
+fn enough_rounds(model: Model) -> u32 {
+    if model == Model::Pslo { 2 } else { 1 }
+}
 
 /// Explores the program without reordering: is it small enough for that?
 pub fn is_small(
@@ -42,8 +48,7 @@ pub fn histories(
     fences: &Fences,
     seen: &mut Seen,
 ) -> Result<Option<u32>, Error> {
-    let rounds = if options.model == Model::Pslo { [0, 0] } else { [1, 0] };
-    for rounds in rounds {
+    for rounds in [enough_rounds(options.model), 0] {
         let explored = subject.explore(&[], rounds, fences)?;
         seen.executions += explored.executions;
         if explored.complete {
@@ -81,9 +86,8 @@ pub fn settle(
     keep_minimal_sets(&mut explored.exposures);
     search.settled = explored.complete;
     if explored.complete {
-        // Without a round, a cycle that needs one may have been left out. The machine of pslo is not explored by
-        // rounds.
-        let all = rounds > 0 || model == Model::Pslo;
+        // Without a round, a cycle that needs one may have been left out.
+        let all = rounds >= enough_rounds(model);
         search.cycles.iter_mut().for_each(|candidate| candidate.settled = all.then_some(Settled::Infeasible));
         for exposure in &explored.exposures {
             let candidate = &mut search.cycles[exposure.attempt];

@@ -20,8 +20,11 @@ const STAGES: usize = 4;
 const RELAXER_TRIALS: u64 = 2;
 const ORION_TRIALS: u64 = 1;
 const REPEATS: usize = 3;
-/// How often each of Orion's strategies for a cycle is tried out.
+/// How often each of Orion's strategies for a cycle is tried out; how many of those that work best are tried out
+/// again, and how often.
 const TRIED_OUT: u64 = 4;
+const BEST: usize = 4;
+const AGAIN: u64 = 12;
 /// Executions with more events than this are long.
 const USUAL: u64 = 300;
 
@@ -164,17 +167,27 @@ impl<S: Subject> Round<'_, S> {
         for attempt in self.run(search, &several, TRIED_OUT, HuntMethod::Orion)? {
             counts[attempt] += 1;
         }
-        let mut best: BTreeMap<usize, u32> = BTreeMap::new();
-        for ((i, _), count) in several.iter().zip(&counts) {
-            let most = best.entry(*i).or_default();
-            *most = (*most).max(*count);
+        let mut of_cycle: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (k, (i, _)) in several.iter().enumerate() {
+            of_cycle.entry(*i).or_default().push(k);
         }
-        for (i, strategies) in &mut chosen {
-            if let Some(most) = best.get(i) {
-                let works = several.iter().zip(&counts).filter(|((k, _), count)| k == i && *count == most);
-                let works = works.map(|((_, strategy), _)| strategy.clone());
-                // Of several that are equally good the first; all of them, if none works.
-                *strategies = works.take(if *most > 0 { 1 } else { usize::MAX }).collect();
+        // Few trials say little of what works best: the best of them are tried out more often.
+        let better = |counts: &[u32], list: &mut Vec<usize>| list.sort_by_key(|k| std::cmp::Reverse(counts[*k]));
+        let mut finalists: Vec<usize> = Vec::new();
+        for list in of_cycle.values_mut() {
+            better(&counts, list);
+            let works = list.iter().copied().filter(|k| counts[*k] > 0).take(BEST);
+            finalists.extend(works);
+        }
+        let again: Vec<(usize, StrategySpec)> = finalists.iter().map(|k| several[*k].clone()).collect();
+        for attempt in self.run(search, &again, AGAIN, HuntMethod::Orion)? {
+            counts[finalists[attempt]] += 1;
+        }
+        for (i, list) in &mut of_cycle {
+            better(&counts, list);
+            // All of them, if none works.
+            if counts[list[0]] > 0 {
+                chosen.insert(*i, vec![several[list[0]].1.clone()]);
             }
         }
         Ok(chosen)

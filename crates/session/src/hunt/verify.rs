@@ -88,7 +88,7 @@ fn examine(again: &Again, cycle: &Cycle, model: Model) -> Result<(), String> {
 }
 
 /// The first events of a trace.
-fn prefix(trace: &Trace, length: usize) -> Trace {
+pub fn prefix(trace: &Trace, length: usize) -> Trace {
     let mut trace = trace.clone();
     trace.events.truncate(length);
     for list in &mut trace.coherence {

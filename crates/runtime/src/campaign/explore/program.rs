@@ -108,6 +108,12 @@ impl fencepost_engine::Threads for Program {
         explored::clock(thread).copy_from_slots(slots);
     }
 
+    fn set_performed(&mut self, thread: ThreadId, slots: &[u32]) {
+        let mut performed = explored::performed(thread);
+        performed.clear();
+        performed.extend_from_slice(slots);
+    }
+
     fn is_abandoned(&self) -> bool {
         self.abandoned
     }

@@ -18,18 +18,22 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// By thread: what happens before what it does now.
 static CLOCKS: Global<Vec<VectorClock>> = Global::new(Vec::new());
+/// By thread: what was performed before that, under the hardware models.
+static PERFORMED: Global<Vec<Vec<u32>>> = Global::new(Vec::new());
 /// A block is being freed.
 static FREEING: AtomicBool = AtomicBool::new(false);
 
 /// An exploration begins.
 pub fn begin() {
     CLOCKS.enter().clear();
+    PERFORMED.enter().clear();
     FREEING.store(false, Relaxed);
 }
 
 /// An execution begins.
 pub fn restart() {
     CLOCKS.enter().iter_mut().for_each(VectorClock::clear);
+    PERFORMED.enter().iter_mut().for_each(Vec::clear);
 }
 
 /// Does it explore c11, where plain accesses are no events but may race?
@@ -48,6 +52,16 @@ pub fn clock(thread: ThreadId) -> Entered<'static, VectorClock> {
     CLOCKS.enter().map(|clocks| {
         if clocks.len() <= thread.index() {
             clocks.resize_with(thread.index() + 1, VectorClock::default);
+        }
+        &mut clocks[thread.index()]
+    })
+}
+
+/// What was performed before what a thread does now, under the hardware models: by thread, how many of its events.
+pub fn performed(thread: ThreadId) -> Entered<'static, Vec<u32>> {
+    PERFORMED.enter().map(|clocks| {
+        if clocks.len() <= thread.index() {
+            clocks.resize_with(thread.index() + 1, Vec::new);
         }
         &mut clocks[thread.index()]
     })
