@@ -113,7 +113,8 @@ fn stacks(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> Strin
         let is_own = |frame: &Label| !describe.is_library(frame);
         let none = !stack.frames.iter().any(is_own);
         for (i, frame) in stack.frames.iter().enumerate() {
-            if !style.whole && !is_own(frame) && !(none && i == 0) {
+            let is_shown = style.whole || is_own(frame) || none && i == 0;
+            if !is_shown {
                 left_out = true;
                 continue;
             }
