@@ -23,7 +23,7 @@
 //! reported where the statement of its source line has a `mov` in a string, as libraries of atomics in assembly write
 //! it.
 //!
-//! Functions that access memory other than their own and announce nothing are found here too ([`unannounced`]): an
+//! Functions that access memory other than their own and announce nothing are found here too (`unannounced.rs`): an
 //! exploration says that it is not complete if one of them runs beside other threads.
 //!
 //! Not reported, because it is not synchronisation: `lfence` in a retpoline (after `pause`) and beside `rdtsc`.
