@@ -7,8 +7,8 @@
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
-//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again; [`prevention`]: what prevents
-//!   an execution that fails;
+//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
+//! - [`prevention`]: which orderings prevent an execution that fails;
 //! - [`report`](mod@report): the result.
 
 mod campaign;
