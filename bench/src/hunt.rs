@@ -529,8 +529,9 @@ fn orion_sizes(programs: &[Program], hunts: &Hunts) {
 
 fn orion_probabilities(programs: &[Program], hunts: &Hunts) {
     println!(
-        "Orion's table IV: the chance that `--method orion` exposes a cycle that it exposes at all, under tso, and under \
-         pso what only that can reorder (as the paper counts), by how long a thread waits: {} steps, and the paper's 0.5, 1, 2 and 10 seconds. Likeliest: the same \
+        "Orion's table IV: the chance that `--method orion` exposes a cycle that it exposes at all, under tso, and \
+         under pso what only that can reorder (as the paper counts), by how long a thread waits: {} steps, and the \
+         paper's 0.5, 1, 2 and 10 seconds. Likeliest: the same \
          (third column) of as many cycles as the paper has, those that are exposed most often. Ours: of all cycles \
          that ours exposes.\n",
         WAITS.join(", ")

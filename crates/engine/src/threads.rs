@@ -52,9 +52,9 @@ pub trait Threads {
         let _ = (thread, clock);
     }
 
-    /// What was performed before what `thread` does from its next resumption on, in every execution with this graph: for
-    /// each thread how many of its events. Whoever reads comes behind the write, whatever the two are. Exploration of
-    /// the hardware models calls this with [`set_clock`](Threads::set_clock).
+    /// What was performed before what `thread` does from its next resumption on, in every execution with this graph:
+    /// for each thread how many of its events. Whoever reads comes behind the write, whatever the two are. Exploration
+    /// of the hardware models calls this with [`set_clock`](Threads::set_clock).
     fn set_performed(&mut self, thread: ThreadId, clock: &[u32]) {
         let _ = (thread, clock);
     }

@@ -407,7 +407,8 @@ impl Graph {
         &self.hb[node.index() * self.stride..(node.index() + 1) * self.stride]
     }
 
-    /// What comes before `node` by program order and reads-from, itself included: for each thread how many of its events.
+    /// What comes before `node` by program order and reads-from, itself included: for each thread how many of its
+    /// events.
     pub fn porf_clock(&self, node: Node) -> &[u32] {
         &self.porf[node.index() * self.stride..(node.index() + 1) * self.stride]
     }

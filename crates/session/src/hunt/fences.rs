@@ -6,10 +6,10 @@
 //! fails says which orderings would have prevented it, and one of them has to be there, too; where there is none at
 //! hand, the hunt is repeated, and whatever is still harmful adds its pairs.
 
-use super::blame::{Ordering, preventing};
 use super::campaign::{CHANCE, DELAYS};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
+use super::prevention::{Ordering, preventing};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
 use super::subject::{Attempt, BASE_SEED, EXPLAINED, Exposure, FencePosition, Fences, ProgramPoint, Subject};

@@ -7,11 +7,10 @@
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
 //! - [`verify`](mod@verify): is what was brought about real; [`root_cause`]: which violations explain the failures;
-//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again; [`blame`]: what prevents an
-//!   execution that fails;
+//! - [`fences`]: which orderings break the harmful cycles, and the proof by running again;
+//! - [`prevention`]: which orderings prevent an execution that fails;
 //! - [`report`](mod@report): the result.
 
-mod blame;
 mod campaign;
 mod candidate;
 mod fenced;
@@ -21,6 +20,7 @@ mod litmus;
 mod native;
 mod options;
 mod points;
+mod prevention;
 mod published;
 mod report;
 mod root_cause;
