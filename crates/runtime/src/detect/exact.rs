@@ -11,7 +11,6 @@
 use crate::detect::details;
 use crate::detect::listener::listener;
 use crate::detect::shadow::{self, ALLOCATION, Earlier, FREE, Kind, READ};
-use crate::drive::explored;
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use rustc_hash::FxHashMap;
@@ -183,14 +182,14 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
 }
 
 /// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are
-/// none.
-pub fn object(address: usize, kind: Kind, pc: usize) {
+/// none. `performed` is what was performed before, by thread: a lock may be handed on through memory, and whoever finds it
+/// there comes behind what was done before.
+pub fn object(address: usize, kind: Kind, pc: usize, performed: &[u32]) {
     access(address, 1, kind, pc);
     let mut guard = STATE.enter();
     let Some(state) = guard.as_mut().filter(|state| !state.on) else { return };
     let by = Earlier { thread: fibers::current().0, time: shadow::time(kind), kind, pc };
-    // A lock may be handed on through memory: whoever finds it there comes behind what was done before.
-    let clock = state.clocks.push_from(&explored::performed(fibers::current()));
+    let clock = state.clocks.push_from(performed);
     piece(state.objects.entry(address).or_default(), &state.clocks, address, Entry { bytes: 1, by, clock });
 }
 

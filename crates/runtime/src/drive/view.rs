@@ -294,8 +294,8 @@ pub fn forget(range: std::ops::Range<u64>) {
     }
 }
 
-/// Makes all see what the running thread has stored, if some of it is in memory that goes away. Otherwise its stores may
-/// wait on: giving memory back is no fence.
+/// Makes all see what the running thread has stored, if some of it is in memory that goes away. Otherwise its stores
+/// may wait on: giving memory back is no fence.
 pub fn drain_from(address: usize, length: usize) {
     settle();
     let range = address as u64..(address + length) as u64;

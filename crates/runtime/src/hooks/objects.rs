@@ -45,7 +45,7 @@ fn access(at: usize, write: bool, what: What) {
     match global::kind() {
         mode::HARDWARE => view::look_for_misuse(at, 1, kind),
         mode::EXPLORED => {
-            exact::object(at, kind, pc);
+            exact::object(at, kind, pc, &explored::performed(fibers::current()));
             if let Some(earlier) = shadow::freed(at, 1) {
                 findings::wild_access(at, earlier, kind, pc);
             }
