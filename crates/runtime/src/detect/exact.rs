@@ -182,8 +182,8 @@ fn look(address: usize, size: usize, kind: Kind, pc: usize) {
 }
 
 /// A lock or the like is used, or its life begins or ends. Under the hardware models, too: to them, races on data are
-/// none. `performed` is what was performed before, by thread: a lock may be handed on through memory, and whoever finds it
-/// there comes behind what was done before.
+/// none. `performed` is what was performed before, by thread: a lock may be handed on through memory, and whoever
+/// finds it there comes behind what was done before.
 pub fn object(address: usize, kind: Kind, pc: usize, performed: &[u32]) {
     access(address, 1, kind, pc);
     let mut guard = STATE.enter();
