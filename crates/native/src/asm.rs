@@ -259,7 +259,8 @@ fn constants(file: &ElfFile64<'_, Endianness>) -> Constants {
     };
     let ranges =
         file.sections().filter(constant).map(|section| (section.address(), section.address() + section.size()));
-    Constants(ranges.filter(|(start, end)| start < end).collect())
+    let fixed = file.kind() == object::ObjectKind::Executable;
+    Constants { ranges: ranges.filter(|(start, end)| start < end).collect(), fixed }
 }
 
 /// The functions that compilers and the C library put into every program.

@@ -17,11 +17,21 @@ use std::collections::BTreeMap;
 
 /// The addresses of a module that nobody writes: constants, and the addresses that the loader has filled in.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Constants(pub(crate) Vec<(u64, u64)>);
+pub(crate) struct Constants {
+    /// From where to where.
+    pub(crate) ranges: Vec<(u64, u64)>,
+    /// Is the module always at the same place? Then a number in its code may be an address.
+    pub(crate) fixed: bool,
+}
 
 impl Constants {
     fn contains(&self, address: u64) -> bool {
-        self.0.iter().any(|&(start, end)| (start..end).contains(&address))
+        self.ranges.iter().any(|&(start, end)| (start..end).contains(&address))
+    }
+
+    /// Is a number that stands in the code the address of a constant?
+    fn names(&self, number: u64) -> bool {
+        self.fixed && self.contains(number)
     }
 }
 
@@ -55,7 +65,6 @@ impl Held {
     }
 }
 
-const RAX: usize = 0;
 const RSP: usize = 4;
 const RBP: usize = 5;
 const RDI: usize = 7;
@@ -113,7 +122,7 @@ impl State {
             let single = index != Register::None && instruction.memory_index_scale() == 1;
             return match self.get(index) {
                 held @ (Held::Stack(_) | Held::Constant | Held::Result) if single => held.moved(None),
-                _ if constants.contains(distance) => Held::Constant,
+                _ if constants.names(distance) => Held::Constant,
                 _ => Held::Unknown,
             };
         }
@@ -122,7 +131,7 @@ impl State {
             // Of a sum one part is the address, and it may be the second.
             (Held::Unknown, held) if instruction.memory_index_scale() == 1 => held.moved(None),
             // In a program at a fixed address a table may be the distance.
-            (Held::Unknown, _) if constants.contains(distance) => Held::Constant,
+            (Held::Unknown, _) if constants.names(distance) => Held::Constant,
             (held, _) => held.moved(by),
         }
     }
@@ -167,7 +176,7 @@ impl State {
                     OpKind::Register => self.get(instruction.op1_register()),
                     OpKind::Memory => self.load(self.address(instruction, constants)),
                     _ => match instruction.try_immediate(1) {
-                        Ok(value) if constants.contains(value) => Held::Constant,
+                        Ok(value) if constants.names(value) => Held::Constant,
                         _ => Held::Unknown,
                     },
                 };
@@ -281,7 +290,7 @@ pub(crate) fn touches_shared_memory(
     let index: BTreeMap<u64, usize> = instructions.iter().enumerate().map(|(i, it)| (it.ip(), i)).collect();
     let mut factory = InstructionInfoFactory::new();
     let mut states: Vec<Option<State>> = vec![None; instructions.len()];
-    let returns = result && returns_its_argument(&instructions);
+    let returns = result && returns_an_address(&instructions);
     let mut open = Vec::new();
     if let Some(first) = states.first_mut() {
         *first = Some(State::at_entry());
@@ -328,13 +337,74 @@ fn ends(instruction: &Instruction) -> bool {
     matches!(instruction.flow_control(), IndirectBranch | Return | UnconditionalBranch)
 }
 
-/// Does a function hand its first argument back, as one does that returns a structure?
-fn returns_its_argument(instructions: &[Instruction]) -> bool {
-    let into_rax = |it: &Instruction| {
+/// Does a function hand an address back wherever it returns, as one does that returns a structure? What it does last to
+/// rax is to load it for that, and it accesses nothing through it afterwards.
+fn returns_an_address(instructions: &[Instruction]) -> bool {
+    let loads = |it: &Instruction| {
         matches!(it.mnemonic(), Mnemonic::Mov | Mnemonic::Lea | Mnemonic::Pop)
             && it.op0_kind() == OpKind::Register
-            && number(it.op0_register()) == Some(RAX)
-            && it.op0_register().size() == 8
+            && it.op0_register() == Register::RAX
     };
-    instructions.iter().any(into_rax)
+    let ends = instructions.iter().enumerate().filter(|(_, it)| it.flow_control() == FlowControl::Return);
+    let mut any = false;
+    for (end, _) in ends {
+        let before = instructions[..end].iter().rposition(loads);
+        let uses = |it: &Instruction| it.memory_base() == Register::RAX || it.memory_index() == Register::RAX;
+        match before {
+            Some(load) if !instructions[load + 1..end].iter().any(uses) => any = true,
+            _ => return false,
+        }
+    }
+    any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Constants from 0x2000 to 0x3000; the function begins at 0x1000.
+    fn touches(code: &[u8], fixed: bool, result: bool) -> bool {
+        let constants = Constants { ranges: vec![(0x2000, 0x3000)], fixed };
+        touches_shared_memory(0x1000, code, &constants, |_| false, result)
+    }
+
+    #[test]
+    fn own_stack_constants_and_result_are_nobody_elses() {
+        // push %rbp; mov %rsp,%rbp; movl $1,-4(%rbp); lea -4(%rbp),%rax; mov (%rax),%eax; pop %rbp; ret
+        let stack =
+            [0x55, 0x48, 0x89, 0xe5, 0xc7, 0x45, 0xfc, 1, 0, 0, 0, 0x48, 0x8d, 0x45, 0xfc, 0x8b, 0x00, 0x5d, 0xc3];
+        assert!(!touches(&stack, false, false));
+        // mov 0xffa(%rip),%eax (0x2000); ret
+        assert!(!touches(&[0x8b, 0x05, 0xfa, 0x0f, 0, 0, 0xc3], false, false));
+        // lea 0xff9(%rip),%rax (0x2000); mov (%rax,%rdi,4),%eax; ret
+        assert!(!touches(&[0x48, 0x8d, 0x05, 0xf9, 0x0f, 0, 0, 0x8b, 0x04, 0xb8, 0xc3], false, false));
+        // mov %rdi,%rax; movl $1,(%rdi); ret: a structure that is returned, or a store through the first argument
+        let result = [0x48, 0x89, 0xf8, 0xc7, 0x07, 1, 0, 0, 0, 0xc3];
+        assert!(!touches(&result, false, true));
+        assert!(touches(&result, false, false));
+        // The same through a slot of the stack, without optimisation: mov %rdi,-8(%rsp); mov -8(%rsp),%rax;
+        // movl $1,(%rax); mov -8(%rsp),%rax; ret
+        let slot = [0x48, 0x89, 0x7c, 0x24, 0xf8, 0x48, 0x8b, 0x44, 0x24, 0xf8, 0xc7, 0x00, 1, 0, 0, 0];
+        let load = [0x48, 0x8b, 0x44, 0x24, 0xf8];
+        assert!(!touches(&[&slot[..], &load, &[0xc3]].concat(), false, true));
+        // A function that returns nothing and stores through its first argument.
+        assert!(touches(&[&slot[..], &[0xc3]].concat(), false, true));
+    }
+
+    #[test]
+    fn anything_else_may_be() {
+        // mov (%rsi),%eax; ret
+        assert!(touches(&[0x8b, 0x06, 0xc3], false, true));
+        // movl $1,0x2ff6(%rip) (0x4000); ret
+        assert!(touches(&[0xc7, 0x05, 0xf6, 0x2f, 0, 0, 1, 0, 0, 0, 0xc3], false, true));
+        // mov %fs:0x28,%rax; ret
+        assert!(!touches(&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0, 0xc3], false, false));
+        // mov 0x2010(%rdi),%eax; ret: a table of a program at a fixed address, a member of a structure elsewhere
+        let member = [0x8b, 0x87, 0x10, 0x20, 0, 0, 0xc3];
+        assert!(touches(&member, false, false));
+        assert!(!touches(&[0x8b, 0x86, 0x10, 0x20, 0, 0, 0xc3], true, false));
+        // test %edi,%edi; je +4; lea -8(%rsp),%rsi (5 bytes): what two paths leave is what both have
+        let merged = [0x85, 0xff, 0x74, 0x05, 0x48, 0x8d, 0x74, 0x24, 0xf8, 0x8b, 0x06, 0xc3];
+        assert!(touches(&merged, false, false));
+    }
 }
