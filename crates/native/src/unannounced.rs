@@ -129,7 +129,7 @@ impl State {
         let by = (index == Register::None).then_some(distance as i64);
         match (self.get(base), self.get(index)) {
             // Of a sum one part is the address, and it may be the second.
-            (Held::Unknown, held) if instruction.memory_index_scale() == 1 => held.moved(None),
+            (Held::Unknown, held) if held != Held::Unknown && instruction.memory_index_scale() == 1 => held.moved(None),
             // In a program at a fixed address a table may be the distance.
             (Held::Unknown, _) if constants.names(distance) => Held::Constant,
             (held, _) => held.moved(by),
