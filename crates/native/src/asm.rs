@@ -131,8 +131,7 @@ pub struct Examined {
 /// As [`scan`].
 pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
     let bytes = Mapped::open(path)?;
-    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let file = parse(&bytes)?;
     let module = symbols.module(path);
 
     let runtime = Runtime::of(&file);
@@ -185,6 +184,8 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
     let constants = constants(&file);
     let performs = |at: u64| performed.binary_search_by_key(&at, |instruction| instruction.offset).is_ok();
     let start_up = start_up(&file, module);
+    // Of what comes compiled with Rust nothing is known if there is no debug information.
+    let units_only = rust_std.is_some() || has_rust(module);
     let unannounced = functions
         .iter()
         .filter(|function| {
@@ -193,9 +194,7 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
         .filter(|function| {
             let unit = module.units.at(function.start);
             let instrumented = unit.is_some_and(|(i, unit)| instrumented_units.contains(&i) || unit.instrumented);
-            // Of what comes compiled with Rust nothing is known if there is no debug information.
-            let known = unit.is_some() || rust_std.is_none() && !has_rust(module);
-            known
+            (unit.is_some() || !units_only)
                 && unannounced::touches_shared_memory(function.start, function.code, &constants, performs, instrumented)
         })
         .filter_map(Function::hidden)
@@ -210,8 +209,7 @@ pub fn examine(path: &Path, symbols: &mut Symbols) -> io::Result<Examined> {
 /// As [`scan`].
 pub fn called_without_instrumentation(library: &Path, names: &HashSet<String>) -> io::Result<Vec<HiddenFunction>> {
     let bytes = Mapped::open(library)?;
-    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let file = parse(&bytes)?;
     let constants = constants(&file);
     let mut functions = BTreeMap::new();
     for symbol in file.dynamic_symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition()) {
@@ -238,10 +236,13 @@ pub fn called_without_instrumentation(library: &Path, names: &HashSet<String>) -
 /// As [`scan`].
 pub fn wanted(path: &Path) -> io::Result<HashSet<String>> {
     let bytes = Mapped::open(path)?;
-    let invalid = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-    let file = ElfFile64::<Endianness>::parse(&*bytes).map_err(invalid)?;
+    let file = parse(&bytes)?;
     let names = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
     Ok(names.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect())
+}
+
+fn parse(bytes: &[u8]) -> io::Result<ElfFile64<'_, Endianness>> {
+    ElfFile64::parse(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
 fn hidden_function(start: u64, code: &[u8]) -> Option<HiddenFunction> {

@@ -97,13 +97,12 @@ fn mapped_name(path: &Path) -> String {
 /// them, and what the runtime performs.
 fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
     let mut symbols = Symbols::new();
-    let (mut remarks, mut notes, mut hidden, mut wanted) = (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
+    let (mut remarks, mut notes, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     for module in target.own_modules() {
         // What cannot be read cannot be warned about; the run itself will tell.
         let Ok(examined) = asm::examine(module, &mut symbols) else { continue };
         let (instructions, functions) = (examined.performed, examined.unannounced);
         hidden.push(HiddenCode { module: mapped_name(module), instructions, functions });
-        wanted.extend(asm::wanted(module).unwrap_or_default());
         let uncontrolled = examined.hidden.iter().filter(|hidden| !hidden.is_performed);
         remarks.extend(uncontrolled.map(|hidden| Remark::Warning(hidden.to_string())));
         let note = match examined.rust_std {
@@ -115,11 +114,15 @@ fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
         };
         notes.push(Remark::Note(note.to_owned()));
     }
+    // Most programs have no such libraries.
+    let mut wanted: Option<HashSet<String>> = None;
     for library in target.uninstrumented_libraries() {
         let name = &library.name;
         remarks.push(Remark::Warning(format!("{name} is not instrumented: what it does to shared memory is not seen")));
         if let Some(path) = &library.path {
-            let functions = asm::called_without_instrumentation(path, &wanted).unwrap_or_default();
+            let names = || target.own_modules().flat_map(|own| asm::wanted(own).unwrap_or_default()).collect();
+            let wanted = wanted.get_or_insert_with(names);
+            let functions = asm::called_without_instrumentation(path, wanted).unwrap_or_default();
             hidden.push(HiddenCode { module: mapped_name(path), instructions: Vec::new(), functions });
         }
     }
