@@ -37,7 +37,7 @@ const FUTEX: u64 = Location::OTHER_KEY;
 /// Any wake-up is meant for such a waiter, and any waiter by such a wake-up.
 const ANY_BIT: u32 = u32::MAX;
 /// An argument of `FUTEX_WAKE` that means all.
-const ALL: usize = i32::MAX as usize;
+pub const ALL: usize = i32::MAX as usize;
 
 fn update(key: u64, update: Update, guard: Guard) -> Reply {
     let at = Location::hidden(Hidden::Condvar, key);

@@ -16,6 +16,7 @@ pub mod descriptors;
 pub mod early;
 pub mod files;
 pub mod futex;
+pub mod future;
 pub mod instructions;
 pub mod io;
 pub mod irreversible;
