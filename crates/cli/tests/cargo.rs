@@ -152,7 +152,7 @@ fn each_test_of_a_package_is_run_alone() {
     assert!(junit.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{junit}");
     let one = run(&["--exact", "panics"]);
     assert_eq!(one.status, 0, "{}{}", one.stdout, one.stderr);
-    assert!(one.stdout.contains("1 tests, 300 executions: 1 passed"), "{}", one.stdout);
+    assert!(one.stdout.contains("1 test, 300 executions: 1 passed"), "{}", one.stdout);
     fs::write(directory.path().join("tests").join("broken.rs"), "fn").expect("a file");
     assert_eq!(run(&[]).status, 2);
 }

@@ -23,7 +23,7 @@ pub fn render(document: &Document<'_>, _: TextStyle) -> String {
         cases.push(match report.verdict() {
             Verdict::Incomplete => {
                 skipped = 1;
-                let why = "nothing found, but stopped by a limit";
+                let why = "nothing found, but not everything was covered";
                 format!("{head}{time}>\n      <skipped{}/>\n    </testcase>\n", attribute("message", why))
             }
             _ => format!("{head}{time}/>\n"),

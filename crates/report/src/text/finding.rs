@@ -136,7 +136,7 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
         Verdict::Incomplete if report.is_all_cut_off() => {
             style.notable("incomplete: nothing found, but a limit cut every execution off before its end")
         }
-        Verdict::Incomplete => style.notable("incomplete: nothing found, but stopped by a limit"),
+        Verdict::Incomplete => style.notable("incomplete: nothing found, but not everything was covered"),
     };
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {

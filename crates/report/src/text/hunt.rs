@@ -182,7 +182,7 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let verdict = match report.verdict {
         Verdict::Pass => style.good("pass"),
         Verdict::Fail => style.bad("fail"),
-        Verdict::Incomplete => style.notable("incomplete: nothing harmful found, but stopped by a limit"),
+        Verdict::Incomplete => style.notable("incomplete: nothing harmful found, but not everything was covered"),
     };
     let mut done = counted(report.executions, "execution");
     if report.blocked > 0 {

@@ -42,7 +42,7 @@ fn case(outcome: &Outcome) -> String {
         Verdict::Fail => format!("{head}>\n      <failure{kinds}>{}</failure>\n    </testcase>\n", escaped(text)),
         Verdict::Broken => format!("{head}>\n      <error>{}</error>\n    </testcase>\n", escaped(text)),
         Verdict::Incomplete => {
-            let why = attribute("message", &format!("stopped by a limit after {executions} executions"));
+            let why = attribute("message", &format!("not everything was covered after {executions} executions"));
             format!("{head}>\n      <skipped{why}/>\n    </testcase>\n")
         }
     }

@@ -38,13 +38,14 @@ pub fn conclude(outcomes: &[Outcome], ignored: usize, filtered: usize) -> u8 {
         (count(Verdict::Pass), count(Verdict::Fail), count(Verdict::Incomplete), count(Verdict::Broken));
     let mut rest = String::new();
     let others = [
-        (limited, "stopped by a limit"),
+        (limited, "incomplete"),
         (broken, "could not be run"),
         (ignored, "ignored"),
         (filtered, "filtered out"),
     ];
     others.iter().filter(|(n, _)| *n > 0).for_each(|(n, what)| rest += &format!(", {n} {what}"));
-    println!("\n{} tests, {executions} executions: {passed} passed, {failed} failed{rest}", outcomes.len());
+    let tests = if outcomes.len() == 1 { "test" } else { "tests" };
+    println!("\n{} {tests}, {executions} executions: {passed} passed, {failed} failed{rest}", outcomes.len());
     match (failed, broken, limited) {
         (0, 0, 0) => 0,
         (0, 0, _) => 3,
