@@ -99,6 +99,8 @@ extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment
     let served = serve::connection(&path);
     let path = served.map_or(path, |connection| {
         prepare_process();
+        // Once for all copies, which have their memory; the kernel's threads are not needed.
+        fibers::all().stock(DONORS, hooks::threads::live);
         serve::next_request(connection, arguments)
     });
     let request = results::open(&path).unwrap_or_else(|why| ending::give_up(&why));

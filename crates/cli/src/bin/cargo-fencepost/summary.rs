@@ -37,12 +37,8 @@ pub fn conclude(outcomes: &[Outcome], ignored: usize, filtered: usize) -> u8 {
     let (passed, failed, limited, broken) =
         (count(Verdict::Pass), count(Verdict::Fail), count(Verdict::Incomplete), count(Verdict::Broken));
     let mut rest = String::new();
-    let others = [
-        (limited, "incomplete"),
-        (broken, "could not be run"),
-        (ignored, "ignored"),
-        (filtered, "filtered out"),
-    ];
+    let others =
+        [(limited, "incomplete"), (broken, "could not be run"), (ignored, "ignored"), (filtered, "filtered out")];
     others.iter().filter(|(n, _)| *n > 0).for_each(|(n, what)| rest += &format!(", {n} {what}"));
     let tests = if outcomes.len() == 1 { "test" } else { "tests" };
     println!("\n{} {tests}, {executions} executions: {passed} passed, {failed} failed{rest}", outcomes.len());
