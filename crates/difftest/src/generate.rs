@@ -4,8 +4,8 @@
 //! (who unlocks has locked), what it does with everything else need not be: it may wait for what never comes.
 
 use crate::program::{
-    Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Plain, Program, Stmt,
-    Storage, Thread, Variable,
+    Arithmetic, Ending, Expected, Feature, How, Language, Lock, MutexType, Operand, Order, Part, Plain, Program, Stmt,
+    Storage, Thread, Variable, WordBegins,
 };
 use fencepost_engine::Random;
 use fencepost_trace::execution_seed;
@@ -40,13 +40,27 @@ pub fn supports(language: Language, feature: Feature) -> bool {
         Language::C => feature != Channels,
         Language::Cxx => !matches!(
             feature,
-            CasMemory | Volatile | SpinLocks | Keys | Cancel | Pipes | ThreadExit | Nested | Heap | Exit | Detach
+            CasMemory
+                | Volatile
+                | Parts
+                | Bulk
+                | SpinLocks
+                | Keys
+                | Cancel
+                | Pipes
+                | ThreadExit
+                | Nested
+                | Heap
+                | Exit
+                | Detach
         ),
         Language::Rust => !matches!(
             feature,
             Races
                 | CasMemory
                 | Volatile
+                | Parts
+                | Bulk
                 | SpinLocks
                 | Semaphores
                 | Keys
@@ -170,6 +184,7 @@ impl Generator {
             mutexes: [self.pick(&types), self.pick(&types)],
             semaphore: self.below(2) as u8,
             parties: 2,
+            word: self.pick(&[WordBegins::Untouched, WordBegins::Whole, WordBegins::Filled]),
         };
         let at_barrier = |thread: &Thread| thread.body.iter().any(|stmt| matches!(stmt, Stmt::Barrier { .. }));
         let parties = program.threads.iter().filter(|thread| at_barrier(thread)).count() as u8;
@@ -223,6 +238,12 @@ impl Generator {
         if self.one_in(4) { self.below(2) as u8 } else { self.fresh }
     }
 
+    /// Some part of the word, accessed plainly.
+    fn part(&mut self) -> Part {
+        let bytes = self.pick(&[1u8, 2, 4, 4, 8, 8]);
+        Part { bytes, offset: bytes * self.below(8 / usize::from(bytes)) as u8, order: None }
+    }
+
     fn operand(&mut self, writer: &Writer) -> Operand {
         if writer.registers > 0 && self.one_in(4) {
             Operand::Reg(self.below(writer.registers.into()) as u8)
@@ -266,6 +287,26 @@ impl Generator {
                     false => Stmt::PlainStore { at, value: Operand::Const(self.value()) },
                 }
             }
+            F::Parts => {
+                let orders = if self.one_in(3) { None } else { Some(()) };
+                let mut part = self.part();
+                match self.below(6) {
+                    0 | 1 => {
+                        part.order = orders.map(|()| self.pick(&Order::LOAD));
+                        Stmt::PartLoad { part, reg: writer.register() }
+                    }
+                    2..=4 => {
+                        part.order = orders.map(|()| self.pick(&Order::STORE));
+                        Stmt::PartStore { part, value: self.value() }
+                    }
+                    _ => {
+                        part.order = Some(self.pick(&Order::RMW));
+                        Stmt::PartAdd { part, value: self.value(), reg: writer.register() }
+                    }
+                }
+            }
+            F::Bulk if self.one_in(2) => Stmt::Copy { reg: writer.register() },
+            F::Bulk => Stmt::Fill { part: self.part(), value: self.value() },
             F::Locks | F::RwLocks | F::SpinLocks => return self.locking(writer, feature),
             F::TryLocks | F::Timed => {
                 let how = if feature == F::Timed { How::Timed } else { How::Try };

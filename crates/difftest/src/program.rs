@@ -63,6 +63,10 @@ features! {
     Races "races",
     /// Volatile accesses.
     Volatile "volatile",
+    /// Accesses of several sizes to parts of one word, atomic and plain.
+    Parts "parts",
+    /// `memset` and `memcpy` of that word.
+    Bulk "bulk",
     /// Blocks of the heap.
     Heap "heap",
     /// Mutexes.
@@ -223,6 +227,28 @@ pub enum Plain {
     Volatile(u8),
 }
 
+/// A part of the word that is accessed in several sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// How many bytes: 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// Which of them is the first: a multiple of their number.
+    pub offset: u8,
+    /// The order of an atomic access; none if it is plain.
+    pub order: Option<Order>,
+}
+
+/// What the main thread does to that word before there are other threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WordBegins {
+    /// Nothing.
+    Untouched,
+    /// It stores the whole.
+    Whole,
+    /// It calls `memset`.
+    Filled,
+}
+
 /// A lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
@@ -307,6 +333,29 @@ pub enum Stmt {
     PlainStore {
         at: Plain,
         value: Operand,
+    },
+    PartLoad {
+        part: Part,
+        reg: u8,
+    },
+    PartStore {
+        part: Part,
+        value: u8,
+    },
+    /// Adds to a part, which is atomic.
+    PartAdd {
+        part: Part,
+        value: u8,
+        reg: u8,
+    },
+    /// `memset` of a part, as a call.
+    Fill {
+        part: Part,
+        value: u8,
+    },
+    /// `memcpy` of the word, as a call.
+    Copy {
+        reg: u8,
     },
     Acquire {
         lock: Lock,
@@ -461,6 +510,8 @@ pub struct Program {
     pub semaphore: u8,
     /// How many threads the barrier waits for.
     pub parties: u8,
+    /// How the word begins that is accessed in parts.
+    pub word: WordBegins,
 }
 
 impl Program {
@@ -508,6 +559,12 @@ impl Program {
     /// such a block leave its buffer first, and with them all that are older; exploration does not.
     pub fn frees(&self) -> bool {
         self.any(|stmt| matches!(stmt, Stmt::Block { .. }))
+    }
+
+    /// Does it access parts of a word and the whole?
+    pub fn overlaps(&self) -> bool {
+        use Stmt::{Copy, Fill, PartAdd, PartLoad, PartStore};
+        self.any(|stmt| matches!(stmt, PartLoad { .. } | PartStore { .. } | PartAdd { .. } | Fill { .. } | Copy { .. }))
     }
 
     /// Is every thread waited for, whatever happens?

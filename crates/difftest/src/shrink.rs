@@ -1,7 +1,9 @@
 //! The smallest program on which the sources still disagree in the same way.
 
 use crate::compare::{Disagreement, compare};
-use crate::program::{Expected, Language, MutexType, Operand, Order, Program, Stmt, Storage, Thread, Variable};
+use crate::program::{
+    Expected, Language, MutexType, Operand, Order, Part, Program, Stmt, Storage, Thread, Variable, WordBegins,
+};
 use crate::truths::{Effort, Subject};
 use crate::units::Unit;
 use std::io;
@@ -72,6 +74,9 @@ fn simpler(program: &Program) -> Vec<Program> {
             simple.variables[i] = usual;
             all.push(simple);
         }
+    }
+    if program.word != WordBegins::Untouched {
+        all.push(Program { word: WordBegins::Untouched, ..program.clone() });
     }
     if program.mutexes != [MutexType::Normal; 2] {
         all.push(Program { mutexes: [MutexType::Normal; 2], ..program.clone() });
@@ -166,6 +171,23 @@ fn plainer(stmt: &Stmt) -> Vec<Vec<Stmt>> {
         }
         Stmt::PlainStore { at, value } if *value != Operand::Const(1) => {
             all.push(vec![Stmt::PlainStore { at: *at, value: Operand::Const(1) }]);
+        }
+        Stmt::PartLoad { part, reg } if part.order.is_some_and(|order| order != Order::Relaxed) => {
+            let part = Part { order: Some(Order::Relaxed), ..*part };
+            all.push(vec![Stmt::PartLoad { part, reg: *reg }]);
+        }
+        Stmt::PartStore { part, value } if part.order.is_some_and(|order| order != Order::Relaxed) => {
+            let part = Part { order: Some(Order::Relaxed), ..*part };
+            all.push(vec![Stmt::PartStore { part, value: *value }]);
+        }
+        Stmt::PartAdd { part, value, reg } => {
+            all.push(vec![Stmt::PartLoad { part: *part, reg: *reg }]);
+            all.push(vec![Stmt::PartStore { part: Part { order: Some(Order::Relaxed), ..*part }, value: *value }]);
+        }
+        Stmt::Fill { part, value } => all.push(vec![Stmt::PartStore { part: *part, value: *value }]),
+        Stmt::Copy { reg } => {
+            let part = Part { bytes: 8, offset: 0, order: None };
+            all.push(vec![Stmt::PartLoad { part, reg: *reg }]);
         }
         Stmt::Attempt { lock, body, .. } => {
             let mut locked = vec![Stmt::Acquire { lock: *lock }];

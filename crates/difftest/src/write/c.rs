@@ -2,7 +2,7 @@
 
 use super::{indent, packed, registers, variables};
 use crate::program::{
-    Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Plain, Program, Stmt, Storage,
+    Arithmetic, Ending, Expected, How, Lock, MutexType, Operand, Order, Part, Plain, Program, Stmt, Storage, WordBegins,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -58,6 +58,12 @@ static inline void futex_wake(uint32_t *at, int count) {
     syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 #define HIDE(pointer) __asm__ volatile("" : "+r"(pointer)::"memory")
+typedef uint8_t part1 __attribute__((may_alias));
+typedef uint16_t part2 __attribute__((may_alias));
+typedef uint32_t part4 __attribute__((may_alias));
+typedef uint64_t part8 __attribute__((may_alias));
+/* A few bits that differ where the word does, nearly always. */
+#define FOLD(v, bits) ((uint64_t)(v) * 0x9E3779B97F4A7C15u >> (64 - (bits)))
 "##;
 
 /// A translation unit that holds these programs.
@@ -160,6 +166,9 @@ impl Writer<'_> {
         for name in self.used.starting(&["v"]) {
             writeln!(text, "static volatile uint32_t {q}{name};")?;
         }
+        if self.used.has("u0") {
+            writeln!(text, "static uint64_t {q}u0;")?;
+        }
         for name in self.used.starting(&["m"]) {
             writeln!(text, "static pthread_mutex_t {q}{name} = PTHREAD_MUTEX_INITIALIZER;")?;
         }
@@ -259,6 +268,15 @@ impl Writer<'_> {
                 Storage::Heap => writeln!(text, "    {q}a{i} = calloc(1, sizeof *{q}a{i});")?,
             }
         }
+        if self.used.has("u0") {
+            match self.program.word {
+                WordBegins::Untouched => {}
+                WordBegins::Whole => writeln!(text, "    {q}u0 = 0x0101010101010101u;")?,
+                WordBegins::Filled => {
+                    writeln!(text, "    size_t n = 8;\n    HIDE(n);\n    memset(&{q}u0, 2, n);")?;
+                }
+            }
+        }
         for name in self.used.starting(&["h"]) {
             writeln!(text, "    {q}{name} = malloc(sizeof(uint32_t));\n    *{q}{name} = 0;")?;
         }
@@ -317,6 +335,9 @@ impl Writer<'_> {
                     .starting(&["x", "v", "gm", "gw", "gs", "e"])
                     .map(|name| format!("(uint64_t)({q}{name} & 255)")),
             );
+            if self.used.has("u0") {
+                others.push(format!("FOLD({q}u0, 8)"));
+            }
             others.extend(self.used.starting(&["h"]).map(|name| format!("(uint64_t)(*{q}{name} & 255)")));
         }
         let shifted = |list: &[String]| match list {
@@ -388,6 +409,33 @@ impl Writer<'_> {
             Stmt::Fence { order: o } => format!("__atomic_thread_fence({});\n", order(*o)),
             Stmt::PlainLoad { at, reg } => format!("r{reg} = {q}{} & 31;\n", plain(*at)),
             Stmt::PlainStore { at, value } => format!("{q}{} = {};\n", plain(*at), operand(*value)),
+            Stmt::PartLoad { part, reg } => {
+                let at = self.part(*part);
+                match part.order {
+                    Some(o) => format!("r{reg} = FOLD(__atomic_load_n({at}, {}), 5);\n", order(o)),
+                    None => format!("r{reg} = FOLD(*{at}, 5);\n"),
+                }
+            }
+            Stmt::PartStore { part, value } => {
+                let at = self.part(*part);
+                match part.order {
+                    Some(o) => format!("__atomic_store_n({at}, {value}, {});\n", order(o)),
+                    None => format!("*{at} = {value};\n"),
+                }
+            }
+            Stmt::PartAdd { part, value, reg } => {
+                let o = order(part.order.unwrap_or(Order::Relaxed));
+                format!("r{reg} = FOLD(__atomic_fetch_add({}, {value}, {o}), 5);\n", self.part(*part))
+            }
+            Stmt::Fill { part, value } => format!(
+                "{{\n    size_t n = {};\n    HIDE(n);\n    memset({}, {value}, n);\n}}\n",
+                part.bytes,
+                self.part(*part)
+            ),
+            Stmt::Copy { reg } => format!(
+                "{{\n    uint64_t word = 0;\n    size_t n = 8;\n    HIDE(n);\n    memcpy(&word, &{q}u0, n);\n    \
+                 r{reg} = FOLD(word, 5);\n}}\n"
+            ),
             Stmt::Acquire { lock } => {
                 let name = lock.object();
                 match lock {
@@ -511,6 +559,12 @@ impl Writer<'_> {
             }
             Stmt::Send { .. } | Stmt::Receive { .. } => ";\n".to_owned(),
         }
+    }
+
+    /// Where a part of the word lies.
+    fn part(&self, part: Part) -> String {
+        let Part { bytes, offset, .. } = part;
+        format!("(part{bytes} *)((char *)&{}u0 + {offset})", self.q)
     }
 
     fn release(&self, lock: Lock) -> String {

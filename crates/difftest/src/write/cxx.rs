@@ -291,6 +291,11 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
         Stmt::Receive { reg } => format!("r{reg} = {q}fu.get() & 31;\n"),
         // Not generated for C++.
         Stmt::Block { .. }
+        | Stmt::PartLoad { .. }
+        | Stmt::PartStore { .. }
+        | Stmt::PartAdd { .. }
+        | Stmt::Fill { .. }
+        | Stmt::Copy { .. }
         | Stmt::Key { .. }
         | Stmt::End { .. }
         | Stmt::Cancel { .. }

@@ -33,6 +33,11 @@ fn objects(program: &Program, plain: fn(Plain) -> String) -> BTreeSet<String> {
         };
         match stmt {
             Stmt::PlainLoad { at, .. } | Stmt::PlainStore { at, .. } => add(plain(*at)),
+            Stmt::PartLoad { .. }
+            | Stmt::PartStore { .. }
+            | Stmt::PartAdd { .. }
+            | Stmt::Fill { .. }
+            | Stmt::Copy { .. } => add("u0".to_owned()),
             Stmt::Acquire { lock } | Stmt::Release { lock } | Stmt::Attempt { lock, .. } => add(lock.object()),
             Stmt::CondWait { .. } | Stmt::CondSignal { .. } => {
                 ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
@@ -99,6 +104,9 @@ fn target(stmt: &Stmt) -> Option<u8> {
         | Stmt::Rmw { reg, .. }
         | Stmt::Cas { reg, .. }
         | Stmt::PlainLoad { reg, .. }
+        | Stmt::PartLoad { reg, .. }
+        | Stmt::PartAdd { reg, .. }
+        | Stmt::Copy { reg }
         | Stmt::Attempt { reg, .. }
         | Stmt::CondWait { reg, .. }
         | Stmt::SemWait { reg, .. }

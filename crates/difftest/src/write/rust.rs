@@ -290,6 +290,11 @@ fn statement(t: usize, stmt: &Stmt) -> String {
         Stmt::SemWait { .. }
         | Stmt::SemPost
         | Stmt::Block { .. }
+        | Stmt::PartLoad { .. }
+        | Stmt::PartStore { .. }
+        | Stmt::PartAdd { .. }
+        | Stmt::Fill { .. }
+        | Stmt::Copy { .. }
         | Stmt::Key { .. }
         | Stmt::End { .. }
         | Stmt::Cancel { .. }

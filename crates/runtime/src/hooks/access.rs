@@ -79,8 +79,8 @@ fn new_access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     } else {
         shadow::range(address, SIZE, kind, pc)
     };
-    if touched && kind.write {
-        wrote(address, SIZE, pc);
+    if touched {
+        among_atomics(address, SIZE, kind, pc);
     }
 }
 
@@ -139,9 +139,13 @@ fn look_around() {
     super::at_work(|| {});
 }
 
+/// A plain access to memory that was accessed atomically before.
 #[cold]
-fn wrote(address: usize, length: usize, pc: usize) {
-    super::at_work(|| control::wrote(address, length, pc));
+fn among_atomics(address: usize, length: usize, kind: Kind, pc: usize) {
+    super::at_work(|| match kind.write {
+        true => control::wrote(address, length, pc),
+        false => control::reads(address, length, pc),
+    });
 }
 
 /// An access of any size.
@@ -169,8 +173,8 @@ pub fn range(address: usize, length: usize, kind: Kind, pc: usize) {
                 progress::writes(address, length);
             }
             exact::access(address, length, kind, pc);
-            if shadow::range(address, length, kind, pc) && kind.write {
-                wrote(address, length, pc);
+            if shadow::range(address, length, kind, pc) {
+                among_atomics(address, length, kind, pc);
             }
         }
         _ => {

@@ -26,7 +26,7 @@ use fencepost_trace::{
 };
 use outside::{bring_up_to_date, notice_intrusions, remember, take_up, tell_writes};
 pub use outside::{
-    catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, watch, wrote,
+    catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, reads, watch, wrote,
 };
 pub use queries::{
     NOBODY, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory, peek, plan,
@@ -119,6 +119,8 @@ struct Control {
     /// Under c11: the atomic locations that were accessed, with what memory held afterwards. Where memory holds
     /// something else now, code without instrumentation has written it.
     atomics: BTreeMap<u64, (Size, Value)>,
+    /// Do some of them overlap?
+    atomics_overlap: bool,
     /// Under c11: atomic locations in memory that was given back. Whoever comes there next finds another object.
     given_back: BTreeMap<u64, Size>,
     /// Plain writes to such locations that the engine has not been told of, as address and length.
@@ -177,6 +179,7 @@ pub fn initialise(request: &Request) {
         quiet: (0, 0),
         buffer,
         atomics: BTreeMap::new(),
+        atomics_overlap: false,
         given_back: BTreeMap::new(),
         written: Vec::new(),
         drawn: None,
@@ -248,6 +251,7 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
         None => control.search(campaign),
     }
     control.atomics.clear();
+    control.atomics_overlap = false;
     control.given_back.clear();
     control.written.clear();
     control.intruded.clear();
@@ -281,6 +285,7 @@ pub fn next_leaf() -> bool {
 pub fn begin_exploring() {
     let mut control = control();
     control.atomics.clear();
+    control.atomics_overlap = false;
     control.written.clear();
     control.intruded.clear();
     control.recent.clear();
@@ -562,7 +567,7 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     if let Some(value) = value(reply) {
         set_memory(at, value);
     }
-    control().atomics.insert(at.address, (at.size, memory(at)));
+    outside::know(at);
     reply
 }
 

@@ -1,6 +1,6 @@
 //! Code without instrumentation: what it has done to atomics is noticed, and told to the engine.
 
-use super::queries::{initial_value, memory};
+use super::queries::{initial_value, memory, set_memory};
 use super::{Engine, control, each, step, tick};
 use crate::drive::{view, volatile};
 use crate::platform::{global, modules};
@@ -222,6 +222,57 @@ pub fn prepare(at: Location) {
     notice(at);
 }
 
+/// c11: the running thread is about to read these bytes plainly, at `pc`, and atomics lie in them. Memory holds what
+/// was stored last; what comes last in modification order may be something else, and that is what it reads.
+pub fn reads(address: usize, length: usize, pc: usize) {
+    if global::explores() {
+        return;
+    }
+    tell_writes();
+    let me = fibers::current();
+    for at in atomics_in(address, length) {
+        notice(at);
+        let mut guard = control();
+        let control = &mut *guard;
+        let Engine::C11(execution) = &mut control.engine else { return };
+        let value = execution.look(me, at, LoadOrder::Plain, modules::label(pc));
+        drop(guard);
+        if let Some(value) = value.filter(|value| *value != memory(at)) {
+            set_memory(at, value);
+            know(at);
+        }
+    }
+    tick();
+}
+
+/// There has been an operation here, and memory holds what it left, in all atomics that have bytes of it.
+pub(super) fn know(at: Location) {
+    let mut guard = control();
+    let control = &mut *guard;
+    let near = at.address.saturating_sub(15)..at.end();
+    if !matches!(control.atomics.insert(at.address, (at.size, memory(at))), Some((size, _)) if size == at.size) {
+        let others = control.atomics.range(near.clone()).filter(|(address, _)| **address != at.address);
+        let mut others = others.map(|(address, (size, _))| Location::new(*address, *size));
+        control.atomics_overlap |= others.any(|other| other.overlaps(at));
+    }
+    if control.atomics_overlap {
+        for (address, (size, known)) in control.atomics.range_mut(near) {
+            *known = memory(Location::new(*address, *size));
+        }
+    }
+}
+
+/// The atomics that are known and have bytes in this range.
+fn atomics_in(address: usize, length: usize) -> Vec<Location> {
+    let (start, end) = (address as u64, (address + length) as u64);
+    control()
+        .atomics
+        .range(start.saturating_sub(15)..end)
+        .map(|(address, (size, _))| Location::new(*address, *size))
+        .filter(|at| at.end() > start)
+        .collect()
+}
+
 /// c11: a plain write to memory that may hold atomics. Its value is there by the time of the next operation.
 pub fn wrote(address: usize, length: usize, pc: usize) {
     control().written.push((address, length, pc));
@@ -247,14 +298,7 @@ pub(super) fn tell_writes() {
     }
     let written = std::mem::take(&mut control().written);
     for (address, length, pc) in written {
-        let (start, end) = (address as u64, (address + length) as u64);
-        let touched: Vec<Location> = control()
-            .atomics
-            .range(start.saturating_sub(15)..end)
-            .map(|(address, (size, _))| Location::new(*address, *size))
-            .filter(|at| at.end() > start)
-            .collect();
-        for at in touched {
+        for at in atomics_in(address, length) {
             let value = memory(at);
             if !overwrite_c11(at, value, pc) {
                 step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
