@@ -44,6 +44,8 @@ pub fn supports(language: Language, feature: Feature) -> bool {
                 | Volatile
                 | Parts
                 | Bulk
+                | Flags
+                | Handover
                 | SpinLocks
                 | Keys
                 | Cancel
@@ -61,6 +63,8 @@ pub fn supports(language: Language, feature: Feature) -> bool {
                 | Volatile
                 | Parts
                 | Bulk
+                | Flags
+                | Handover
                 | SpinLocks
                 | Semaphores
                 | Keys
@@ -305,6 +309,15 @@ impl Generator {
                     }
                 }
             }
+            F::Flags => match self.one_in(2) {
+                true => Stmt::TestAndSet { order: self.pick(&Order::RMW), reg: writer.register() },
+                false => Stmt::Clear { order: self.pick(&Order::STORE) },
+            },
+            F::Handover => match self.below(5) {
+                0 | 1 => Stmt::Publish { order: self.pick(&Order::RMW), value: self.value() },
+                2 | 3 => Stmt::Consume { order: self.pick(&Order::RMW), reg: writer.register() },
+                _ => Stmt::Peek { order: self.pick(&Order::LOAD), reg: writer.register() },
+            },
             F::Bulk if self.one_in(2) => Stmt::Copy { reg: writer.register() },
             F::Bulk => Stmt::Fill { part: self.part(), value: self.value() },
             F::Locks | F::RwLocks | F::SpinLocks => return self.locking(writer, feature),

@@ -67,8 +67,12 @@ features! {
     Parts "parts",
     /// `memset` and `memcpy` of that word.
     Bulk "bulk",
+    /// A flag that is tested and set, and cleared.
+    Flags "flags",
     /// Blocks of the heap.
     Heap "heap",
+    /// Blocks that one thread allocates and another frees.
+    Handover "handover",
     /// Mutexes.
     Locks "locks",
     /// Mutexes that are tried.
@@ -348,6 +352,29 @@ pub enum Stmt {
         value: u8,
         reg: u8,
     },
+    TestAndSet {
+        order: Order,
+        reg: u8,
+    },
+    Clear {
+        order: Order,
+    },
+    /// Allocates a block, writes it, and puts its address where others find it; frees the block whose address was
+    /// there.
+    Publish {
+        order: Order,
+        value: u8,
+    },
+    /// Takes the address away, reads the block if there is one, and frees it.
+    Consume {
+        order: Order,
+        reg: u8,
+    },
+    /// Reads the block, if there is one, and leaves it.
+    Peek {
+        order: Order,
+        reg: u8,
+    },
     /// `memset` of a part, as a call.
     Fill {
         part: Part,
@@ -558,7 +585,7 @@ impl Program {
     /// Does it give a block back that it has just written? The machines of the hardware models let a thread's stores to
     /// such a block leave its buffer first, and with them all that are older; exploration does not.
     pub fn frees(&self) -> bool {
-        self.any(|stmt| matches!(stmt, Stmt::Block { .. }))
+        self.any(|stmt| matches!(stmt, Stmt::Block { .. } | Stmt::Publish { .. } | Stmt::Consume { .. }))
     }
 
     /// Does it access parts of a word and the whole?

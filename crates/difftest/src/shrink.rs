@@ -185,6 +185,15 @@ fn plainer(stmt: &Stmt) -> Vec<Vec<Stmt>> {
             all.push(vec![Stmt::PartStore { part: Part { order: Some(Order::Relaxed), ..*part }, value: *value }]);
         }
         Stmt::Fill { part, value } => all.push(vec![Stmt::PartStore { part: *part, value: *value }]),
+        Stmt::Publish { order, value } if *order != Order::Relaxed => {
+            all.push(vec![Stmt::Publish { order: Order::Relaxed, value: *value }]);
+        }
+        Stmt::Consume { order, reg } => {
+            all.push(vec![Stmt::Peek { order: Order::Relaxed, reg: *reg }]);
+            if *order != Order::Relaxed {
+                all.push(vec![Stmt::Consume { order: Order::Relaxed, reg: *reg }]);
+            }
+        }
         Stmt::Copy { reg } => {
             let part = Part { bytes: 8, offset: 0, order: None };
             all.push(vec![Stmt::PartLoad { part, reg: *reg }]);

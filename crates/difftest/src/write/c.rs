@@ -166,8 +166,10 @@ impl Writer<'_> {
         for name in self.used.starting(&["v"]) {
             writeln!(text, "static volatile uint32_t {q}{name};")?;
         }
-        if self.used.has("u0") {
-            writeln!(text, "static uint64_t {q}u0;")?;
+        for (name, declaration) in [("u0", "uint64_t "), ("flag", "bool "), ("block", "uint32_t *")] {
+            if self.used.has(name) {
+                writeln!(text, "static {declaration}{q}{name};")?;
+            }
         }
         for name in self.used.starting(&["m"]) {
             writeln!(text, "static pthread_mutex_t {q}{name} = PTHREAD_MUTEX_INITIALIZER;")?;
@@ -427,6 +429,24 @@ impl Writer<'_> {
                 let o = order(part.order.unwrap_or(Order::Relaxed));
                 format!("r{reg} = FOLD(__atomic_fetch_add({}, {value}, {o}), 5);\n", self.part(*part))
             }
+            Stmt::TestAndSet { order: o, reg } => {
+                format!("r{reg} = __atomic_test_and_set(&{q}flag, {});\n", order(*o))
+            }
+            Stmt::Clear { order: o } => format!("__atomic_clear(&{q}flag, {});\n", order(*o)),
+            Stmt::Publish { order: o, value } => format!(
+                "{{\n    uint32_t *b = malloc(4);\n    *b = {value};\n    \
+                 free(__atomic_exchange_n(&{q}block, b, {}));\n}}\n",
+                order(*o)
+            ),
+            Stmt::Consume { order: o, reg } => format!(
+                "{{\n    uint32_t *b = __atomic_exchange_n(&{q}block, NULL, {});\n    \
+                 if (b) r{reg} = *b & 31;\n    free(b);\n}}\n",
+                order(*o)
+            ),
+            Stmt::Peek { order: o, reg } => format!(
+                "{{\n    uint32_t *b = __atomic_load_n(&{q}block, {});\n    if (b) r{reg} = *b & 31;\n}}\n",
+                order(*o)
+            ),
             Stmt::Fill { part, value } => format!(
                 "{{\n    size_t n = {};\n    HIDE(n);\n    memset({}, {value}, n);\n}}\n",
                 part.bytes,

@@ -296,6 +296,11 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
         | Stmt::PartAdd { .. }
         | Stmt::Fill { .. }
         | Stmt::Copy { .. }
+        | Stmt::TestAndSet { .. }
+        | Stmt::Clear { .. }
+        | Stmt::Publish { .. }
+        | Stmt::Consume { .. }
+        | Stmt::Peek { .. }
         | Stmt::Key { .. }
         | Stmt::End { .. }
         | Stmt::Cancel { .. }

@@ -38,6 +38,8 @@ fn objects(program: &Program, plain: fn(Plain) -> String) -> BTreeSet<String> {
             | Stmt::PartAdd { .. }
             | Stmt::Fill { .. }
             | Stmt::Copy { .. } => add("u0".to_owned()),
+            Stmt::TestAndSet { .. } | Stmt::Clear { .. } => add("flag".to_owned()),
+            Stmt::Publish { .. } | Stmt::Consume { .. } | Stmt::Peek { .. } => add("block".to_owned()),
             Stmt::Acquire { lock } | Stmt::Release { lock } | Stmt::Attempt { lock, .. } => add(lock.object()),
             Stmt::CondWait { .. } | Stmt::CondSignal { .. } => {
                 ["m0", "gm0", "c0"].into_iter().for_each(|name| add(name.to_owned()));
@@ -107,6 +109,9 @@ fn target(stmt: &Stmt) -> Option<u8> {
         | Stmt::PartLoad { reg, .. }
         | Stmt::PartAdd { reg, .. }
         | Stmt::Copy { reg }
+        | Stmt::TestAndSet { reg, .. }
+        | Stmt::Consume { reg, .. }
+        | Stmt::Peek { reg, .. }
         | Stmt::Attempt { reg, .. }
         | Stmt::CondWait { reg, .. }
         | Stmt::SemWait { reg, .. }

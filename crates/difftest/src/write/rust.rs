@@ -295,6 +295,11 @@ fn statement(t: usize, stmt: &Stmt) -> String {
         | Stmt::PartAdd { .. }
         | Stmt::Fill { .. }
         | Stmt::Copy { .. }
+        | Stmt::TestAndSet { .. }
+        | Stmt::Clear { .. }
+        | Stmt::Publish { .. }
+        | Stmt::Consume { .. }
+        | Stmt::Peek { .. }
         | Stmt::Key { .. }
         | Stmt::End { .. }
         | Stmt::Cancel { .. }
