@@ -103,8 +103,8 @@ pub fn settle(
     Ok(())
 }
 
-/// If cycles are left that nobody has seen and nothing excludes: explores for longer. What was known stays known if that
-/// does not come to its end either.
+/// If cycles are left that nobody has seen and nothing excludes: explores for longer. What was known stays known if
+/// that does not come to its end either.
 pub fn settle_unknown(
     subject: &mut impl Subject,
     options: &Options,
