@@ -11,8 +11,8 @@
 //!
 //! This forbids outcomes that hardware can show, and permits none that is impossible. A thread that stores to one part
 //! and then accesses another has both in coherence order, where hardware would let the second pass the first: who
-//! explores native programs looks for that, and proves nothing then. That accesses overlap is only known when the second one comes: the exploration then starts
-//! over with the wider cell.
+//! explores native programs looks for that, and proves nothing then. That accesses overlap is only known when the
+//! second one comes: the exploration then starts over with the wider cell.
 
 use super::error::ExploreError;
 use fencepost_memory::graph::{Graph, Node, Place};
