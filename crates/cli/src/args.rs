@@ -197,6 +197,10 @@ impl FromStr for ModelList {
             let unknown = |_| format!("unknown memory model '{name}': expected sc, tso, pso, pslo, c11 or all");
             let named = match name {
                 "all" => Model::ALL.to_vec(),
+                "rmo" => {
+                    let why = "it has executions that no execution under sc leads to (docs/safe.md)";
+                    return Err(format!("rmo is not offered: {why}"));
+                }
                 _ => vec![name.parse().map_err(unknown)?],
             };
             for model in named {

@@ -110,7 +110,7 @@ fn checking_is_a_proof_a_bug_or_neither() {
     }
     let cut = fencepost(directory.path(), &["check", "IRIW.litmus", "--model", "sc", "--executions", "10"]);
     assert_eq!(cut.status, 3);
-    assert!(cut.stdout.starts_with("incomplete: nothing found, but not everything was covered\n"), "{}", cut.stdout);
+    assert!(cut.stdout.starts_with("incomplete: nothing found, but not everything was explored\n"), "{}", cut.stdout);
 }
 
 /// A loop that nobody ends is a livelock to `check`; a division by zero is a crash, and both replay.

@@ -85,6 +85,23 @@ enum Order<const W: usize> {
 #[derive(Clone, Copy, Debug)]
 struct Thread<const W: usize> {
     before: Set<W>,
+    /// How often something has changed that is known of it, under sc or a model.
+    version: u64,
+}
+
+/// The last access of a thread to a place.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// How many stores to the place there were.
+    count: u32,
+    /// What it was, if it was a load.
+    load: Option<Kind>,
+    /// The thread's version after it.
+    version: u64,
+}
+
+impl Seen {
+    const NOTHING: Seen = Seen { count: 0, load: None, version: 0 };
 }
 
 /// A location, under SC.
@@ -101,8 +118,8 @@ struct LocationState<const W: usize> {
     /// The numbers of the last stores to it, each at its position, counted round once there are as many as a set has
     /// room for.
     last: Vec<u32>,
-    /// By thread: how many stores to it there were at its last access.
-    seen: Vec<u32>,
+    /// By thread: its last access.
+    seen: Vec<Seen>,
 }
 
 impl<const W: usize> LocationState<W> {
@@ -117,6 +134,14 @@ impl<const W: usize> LocationState<W> {
             last: Vec::new(),
             seen: Vec::new(),
         }
+    }
+
+    /// As if nobody had accessed it. What was allocated stays.
+    fn clear(&mut self) {
+        (self.stores, self.exclusive, self.stored, self.loaded) = (Set::EMPTY, Set::EMPTY, Set::EMPTY, Set::EMPTY);
+        (self.writer, self.count) = (usize::MAX, 0);
+        self.last.clear();
+        self.seen.clear();
     }
 }
 
@@ -183,7 +208,7 @@ impl<const W: usize> Clocks<W> {
     /// Makes threads and places up to these numbers known.
     pub fn make_room(&mut self, threads: usize, places: usize) {
         if self.threads.len() < threads {
-            self.threads.resize(threads, Thread { before: Set::EMPTY });
+            self.threads.resize(threads, Thread { before: Set::EMPTY, version: 0 });
         }
         if self.places.len() < places {
             self.places.resize_with(places, LocationState::new);
@@ -206,7 +231,7 @@ impl<const W: usize> Clocks<W> {
     #[inline]
     pub fn overtaken(&self, thread: usize, place: usize) -> impl Iterator<Item = usize> {
         let (at, before) = (&self.places[place], &self.threads[thread].before);
-        let seen = at.seen.get(thread).copied().unwrap_or(0);
+        let seen = at.seen.get(thread).map_or(0, |seen| seen.count);
         let first = seen.max(at.count - at.last.len() as u32);
         // What has been forgotten meanwhile is in none of the sets, or another store's number by now.
         let is_there =
@@ -235,18 +260,30 @@ impl<const W: usize> Clocks<W> {
         }
     }
 
+    /// Would this access be a load that tells nothing new? The thread has loaded from the place in the same way, nobody
+    /// has stored there since, and the thread knows no more than it did. Then nothing [passes](Self::overtaken) and
+    /// nothing changes.
+    #[inline]
+    pub fn is_repeated(&self, thread: usize, place: usize, kind: Kind) -> bool {
+        let at = &self.places[place];
+        at.seen.get(thread).is_some_and(|seen| {
+            seen.load == Some(kind) && seen.count == at.count && seen.version == self.threads[thread].version
+        })
+    }
+
     /// The access happens: as a load of the last store, or as the next store. A store has a number of its own, a name
     /// and what it overwrites.
     #[inline]
     pub fn access(&mut self, thread: usize, place: usize, kind: Kind, store: Option<(usize, u32, Value)>) {
         let at = &mut self.places[place];
         let own = at.writer == thread;
-        let before = &mut self.threads[thread].before;
-        before.join(&at.stored);
+        let Thread { before, version } = &mut self.threads[thread];
+        let mut changed = before.grow(&at.stored);
         let bit = store.map(|(bit, ..)| bit);
         match store {
             None => at.loaded.join(before),
             Some((bit, name, overwritten)) => {
+                changed = true;
                 before.join(&at.loaded);
                 before.insert(bit);
                 at.stores.insert(bit);
@@ -268,16 +305,17 @@ impl<const W: usize> Clocks<W> {
                 }
             }
         }
-        if at.seen.len() <= thread {
-            at.seen.resize(thread + 1, 0);
-        }
-        at.seen[thread] = at.count;
         for order in &mut self.orders {
-            match order {
+            changed |= match order {
                 Order::Hardware(order) => order.performed(thread, place, kind, bit, own),
                 Order::Language(order) => order.performed(thread, place, kind, bit, &at.stores),
-            }
+            };
         }
+        *version += u64::from(changed);
+        if at.seen.len() <= thread {
+            at.seen.resize(thread + 1, Seen::NOTHING);
+        }
+        at.seen[thread] = Seen { count: at.count, load: bit.is_none().then_some(kind), version: *version };
     }
 
     /// Nothing can come right before the last store to this place: it is part of a store to more bytes.
@@ -287,6 +325,7 @@ impl<const W: usize> Clocks<W> {
 
     /// A fence.
     pub fn fence(&mut self, thread: usize, order: FenceOrder) {
+        self.threads[thread].version += 1;
         for model in &mut self.orders {
             match model {
                 Order::Hardware(model) => model.fence(thread, order),
@@ -322,7 +361,60 @@ impl<const W: usize> Clocks<W> {
 
     /// Forgets a place altogether.
     pub(crate) fn forget_place(&mut self, place: usize) {
-        self.places[place] = LocationState::new();
-        (0..W).for_each(|word| self.forget_in_place(place, word));
+        self.places[place].clear();
+        for order in &mut self.orders {
+            match order {
+                Order::Hardware(order) => order.forget_place(place),
+                Order::Language(order) => order.forget_place(place),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A load that is said to tell nothing new changes nothing, under any model, and would pass no store.
+    #[test]
+    fn repeated_loads_change_nothing() {
+        const LOADS: [LoadOrder; 4] = [LoadOrder::Plain, LoadOrder::Relaxed, LoadOrder::Acquire, LoadOrder::SeqCst];
+        const STORES: [StoreOrder; 3] = [StoreOrder::Relaxed, StoreOrder::Release, StoreOrder::SeqCst];
+        const RMWS: [RmwOrder; 3] = [RmwOrder::Relaxed, RmwOrder::AcqRel, RmwOrder::SeqCst];
+        const FENCES: [FenceOrder; 3] = [FenceOrder::Acquire, FenceOrder::Release, FenceOrder::SeqCst];
+        let mut random = fencepost_engine::Random::new(14);
+        let mut draw = |n: usize| random.below(n);
+        let (mut repeated, mut others) = (0, 0);
+        for _ in 0..200 {
+            let mut clocks = Clocks::<2>::new(&[Model::Tso, Model::Pso, Model::Pslo, Model::C11], true);
+            clocks.make_room(3, 2);
+            let mut stores = 0;
+            for _ in 0..60 {
+                let (thread, place) = (draw(3), draw(2));
+                let failed_rmw = draw(8) == 0;
+                let kind = match draw(10) {
+                    0 => Kind::Store { order: STORES[draw(3)] },
+                    1 => Kind::Rmw { order: RMWS[draw(3)] },
+                    2 => {
+                        clocks.fence(thread, FENCES[draw(3)]);
+                        continue;
+                    }
+                    _ => Kind::Load { order: LOADS[draw(4)], failed_rmw },
+                };
+                let before = clocks.is_repeated(thread, place, kind).then(|| clocks.clone());
+                let bit = kind.writes().then_some((stores, 0, Value::ZERO));
+                clocks.access(thread, place, kind, bit);
+                stores += usize::from(kind.writes());
+                match before {
+                    Some(before) => {
+                        assert_eq!(format!("{before:?}"), format!("{clocks:?}"));
+                        assert_eq!(before.overtaken(thread, place).next(), None);
+                        repeated += 1;
+                    }
+                    None => others += 1,
+                }
+            }
+        }
+        assert!(repeated > 500 && others > 500, "{repeated} {others}");
     }
 }

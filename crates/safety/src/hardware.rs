@@ -30,10 +30,13 @@ struct Thread<const W: usize> {
 impl<const W: usize> Thread<W> {
     const NEW: Thread<W> = Thread { loads: Set::EMPTY, stores: Set::EMPTY, read: Set::EMPTY, all: Set::EMPTY };
 
-    /// Everything before comes before everything later.
-    fn full_barrier(&mut self) {
+    /// Everything before comes before everything later. Returns whether that is new.
+    fn full_barrier(&mut self) -> bool {
+        // Both are part of it.
+        let new = self.loads != self.all || self.stores != self.all;
         self.loads = self.all;
         self.stores = self.all;
+        new
     }
 }
 
@@ -44,6 +47,10 @@ struct LocationOrder<const W: usize> {
     stored: Set<W>,
     /// Before the loads since.
     loaded: Set<W>,
+}
+
+impl<const W: usize> LocationOrder<W> {
+    const NEW: LocationOrder<W> = LocationOrder { stored: Set::EMPTY, loaded: Set::EMPTY };
 }
 
 /// The order of one hardware model.
@@ -70,7 +77,7 @@ impl<const W: usize> Hardware<W> {
             self.threads.resize(threads, Thread::NEW);
         }
         if self.places.len() < places {
-            self.places.resize(places, LocationOrder { stored: Set::EMPTY, loaded: Set::EMPTY });
+            self.places.resize(places, LocationOrder::NEW);
         }
     }
 
@@ -86,6 +93,10 @@ impl<const W: usize> Hardware<W> {
         let place = &mut self.places[place];
         place.stored.clear_word(word);
         place.loaded.clear_word(word);
+    }
+
+    pub(crate) fn forget_place(&mut self, place: usize) {
+        self.places[place] = LocationOrder::NEW;
     }
 
     /// The stores that come before the thread's next access, if that is of this kind, by the order of its thread.
@@ -105,9 +116,10 @@ impl<const W: usize> Hardware<W> {
         }
     }
 
-    /// The access has happened; `own` says whether the last store to the place is of the same thread.
+    /// The access has happened; `own` says whether the last store to the place is of the same thread. Returns whether
+    /// more is known of the thread now.
     #[inline]
-    pub(crate) fn performed(&mut self, thread: usize, at: usize, kind: Kind, bit: Option<usize>, own: bool) {
+    pub(crate) fn performed(&mut self, thread: usize, at: usize, kind: Kind, bit: Option<usize>, own: bool) -> bool {
         let mut before = *self.before(thread, kind);
         let place = &mut self.places[at];
         match bit {
@@ -127,35 +139,39 @@ impl<const W: usize> Hardware<W> {
         }
         let model = self.model;
         let thread = &mut self.threads[thread];
-        thread.all.join(&before);
+        let mut more = thread.all.grow(&before);
         match kind {
-            Kind::Load { failed_rmw: true, .. } if model == Model::Tso || kind.is_seq_cst() => thread.full_barrier(),
-            Kind::Rmw { order } if model == Model::Tso || order == RmwOrder::SeqCst => thread.full_barrier(),
-            Kind::Store { order: StoreOrder::SeqCst } => thread.full_barrier(),
+            Kind::Load { failed_rmw: true, .. } if model == Model::Tso || kind.is_seq_cst() => {
+                more |= thread.full_barrier();
+            }
+            Kind::Rmw { order } if model == Model::Tso || order == RmwOrder::SeqCst => more |= thread.full_barrier(),
+            Kind::Store { order: StoreOrder::SeqCst } => more |= thread.full_barrier(),
             Kind::Store { .. } => {}
             Kind::Load { order, .. } => {
-                thread.stores.join(&before);
+                more |= thread.stores.grow(&before);
                 if model != Model::Pslo || order.acquires() {
-                    thread.loads.join(&before);
+                    more |= thread.loads.grow(&before);
                 }
             }
             Kind::Rmw { order } => {
-                thread.stores.join(&before);
+                more |= thread.stores.grow(&before);
                 if model != Model::Pslo || order.load().acquires() {
-                    thread.loads.join(&before);
+                    more |= thread.loads.grow(&before);
                 }
             }
         }
-        if kind.reads() {
-            thread.read.join(&before);
+        // Only an acquire fence of pslo asks for it.
+        if model == Model::Pslo && kind.reads() {
+            more |= thread.read.grow(&before);
         }
+        more
     }
 
     /// A fence.
     pub(crate) fn fence(&mut self, thread: usize, order: FenceOrder) {
         let thread = &mut self.threads[thread];
         match order {
-            FenceOrder::SeqCst => thread.full_barrier(),
+            FenceOrder::SeqCst => _ = thread.full_barrier(),
             _ if self.model == Model::Tso => {}
             _ => {
                 if order.releases() {

@@ -73,6 +73,10 @@ impl<const W: usize> Language<W> {
         self.places[place].clear_word(word);
     }
 
+    pub(crate) fn forget_place(&mut self, place: usize) {
+        self.places[place] = Set::EMPTY;
+    }
+
     /// The stores that the thread's next access cannot stand before.
     #[inline]
     pub(crate) fn before(&self, thread: usize, kind: Kind) -> Set<W> {
@@ -84,18 +88,27 @@ impl<const W: usize> Language<W> {
         known
     }
 
-    /// The access has happened. `stores` are those to its place so far, its own included.
+    /// The access has happened. `stores` are those to its place so far, its own included. Returns whether more is known
+    /// of the thread now.
     #[inline]
-    pub(crate) fn performed(&mut self, thread: usize, at: usize, kind: Kind, bit: Option<usize>, stores: &Set<W>) {
+    pub(crate) fn performed(
+        &mut self,
+        thread: usize,
+        at: usize,
+        kind: Kind,
+        bit: Option<usize>,
+        stores: &Set<W>,
+    ) -> bool {
         let (thread, released) = (&mut self.threads[thread], &mut self.places[at]);
+        let mut more = false;
         if kind.reads() && !kind.is_plain() {
-            thread.acquirable.join(released);
+            more |= thread.acquirable.grow(released);
             if kind.acquires() {
-                thread.known.join(released);
+                more |= thread.known.grow(released);
             }
         }
-        thread.known.join(stores);
-        let Some(bit) = bit else { return };
+        more |= thread.known.grow(stores);
+        let Some(bit) = bit else { return more };
         let mut now = match (kind.releases(), &thread.released) {
             (true, _) => thread.known,
             (false, Some(before)) if !kind.is_plain() => *before,
@@ -108,6 +121,7 @@ impl<const W: usize> Language<W> {
         if matches!(kind, Kind::Store { order: StoreOrder::SeqCst }) || (kind.is_seq_cst() && kind.writes()) {
             self.seq_cst.insert(bit);
         }
+        more
     }
 
     /// A fence.

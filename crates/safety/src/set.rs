@@ -14,7 +14,14 @@ impl<const W: usize> Set<W> {
     /// Adds a store.
     #[inline]
     pub fn insert(&mut self, bit: usize) {
-        self.0[bit / 64] |= 1 << (bit % 64);
+        if W > 8 {
+            self.0[bit / 64] |= 1 << (bit % 64);
+            return;
+        }
+        // A store to one word delays whoever reads the set as a whole right afterwards: all are written.
+        for (i, word) in self.0.iter_mut().enumerate() {
+            *word |= if i == bit / 64 { 1 << (bit % 64) } else { 0 };
+        }
     }
 
     /// Is it there?
@@ -29,6 +36,17 @@ impl<const W: usize> Set<W> {
         for (word, more) in self.0.iter_mut().zip(&other.0) {
             *word |= more;
         }
+    }
+
+    /// Adds all of another set, and says whether that has changed anything.
+    #[inline]
+    pub fn grow(&mut self, other: &Set<W>) -> bool {
+        let mut new = 0;
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            new |= more & !*word;
+            *word |= more;
+        }
+        new != 0
     }
 
     /// What is in both.
@@ -81,5 +99,7 @@ mod tests {
         set.clear_word(0);
         assert_eq!(set.iter().collect::<Vec<_>>(), [64, 127]);
         assert!(set.without(&set).is_empty() && !set.and(&set).is_empty());
+        let mut other = Set::<2>::EMPTY;
+        assert!(other.grow(&set) && other == set && !other.grow(&set));
     }
 }

@@ -19,7 +19,7 @@ use fencepost_trace::{EventId, Location, Model, ThreadId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Words of a set.
-const WORDS: usize = 8;
+const WORDS: usize = 4;
 
 /// So many stores are remembered.
 pub const WINDOW: usize = 64 * WORDS;
@@ -51,11 +51,8 @@ pub struct Leaving {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     at: Location,
-    place: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Meta {
+    /// The next one that begins in the same sixteen bytes, by its place.
+    next: Option<u32>,
     /// The word that was in use at the last access.
     last: u64,
     /// What it holds.
@@ -69,10 +66,10 @@ struct Meta {
 pub struct Window {
     models: Vec<Model>,
     clocks: Clocks<WORDS>,
-    /// By sixteen bytes: the locations that begin there.
-    granules: FxHashMap<u64, Vec<Known>>,
-    places: Vec<Meta>,
-    free: Vec<usize>,
+    /// By sixteen bytes: the first location that begins there.
+    granules: FxHashMap<u64, u32>,
+    places: Vec<Known>,
+    free: Vec<u32>,
     threads: usize,
     /// By thread: the program point of its last event.
     last: Vec<u32>,
@@ -116,8 +113,8 @@ impl Window {
     #[inline]
     fn place(&mut self, at: Location) -> usize {
         let granule = at.address / 16;
-        let known = self.granules.get(&granule).and_then(|list| list.iter().find(|known| known.at == at));
-        match known.map(|known| known.place) {
+        let known = self.beginning_in(granule).find(|place| self.places[*place].at == at);
+        match known {
             Some(place) => {
                 self.catch_up(place);
                 place
@@ -126,30 +123,41 @@ impl Window {
         }
     }
 
+    /// The places of the locations that begin in these sixteen bytes.
+    #[inline]
+    fn beginning_in(&self, granule: u64) -> impl Iterator<Item = usize> {
+        let first = self.granules.get(&granule).copied();
+        std::iter::successors(first, |place| self.places[*place as usize].next).map(|place| place as usize)
+    }
+
+    /// The places of the locations that share bytes with this one, itself left out.
+    fn neighbours(&self, at: Location) -> Vec<usize> {
+        let granule = at.address / 16;
+        let near = [granule.wrapping_sub(1), granule, granule + 1];
+        let near = near.into_iter().flat_map(|granule| self.beginning_in(granule));
+        near.filter(|place| self.places[*place].at != at && self.places[*place].at.overlaps(at)).collect()
+    }
+
     #[cold]
     fn introduce(&mut self, at: Location, granule: u64) -> usize {
-        let mut mixed = false;
-        for near in [granule.wrapping_sub(1), granule, granule + 1] {
-            for other in self.granules.get(&near).into_iter().flatten().filter(|other| other.at.overlaps(at)) {
-                self.places[other.place].mixed = true;
-                mixed = true;
-            }
-        }
-        let meta = Meta { last: self.word(), value: None, mixed };
+        let neighbours = self.neighbours(at);
+        neighbours.iter().for_each(|other| self.places[*other].mixed = true);
+        let next = self.granules.get(&granule).copied();
+        let known = Known { at, next, last: self.word(), value: None, mixed: !neighbours.is_empty() };
         let place = match self.free.pop() {
             Some(place) => {
-                self.clocks.forget_place(place);
-                self.places[place] = meta;
+                self.clocks.forget_place(place as usize);
+                self.places[place as usize] = known;
                 place
             }
             None => {
-                self.places.push(meta);
-                self.places.len() - 1
+                self.places.push(known);
+                self.clocks.make_room(self.threads, self.places.len());
+                self.places.len() as u32 - 1
             }
         };
-        self.granules.entry(granule).or_default().push(Known { at, place });
-        self.clocks.make_room(self.threads, self.places.len());
-        place
+        self.granules.insert(granule, place);
+        place as usize
     }
 
     /// The word in use, counted from the beginning.
@@ -187,36 +195,39 @@ impl Window {
             return;
         }
         let (places, free) = (&mut self.places, &mut self.free);
-        self.granules.retain(|_, list| {
-            list.retain(|known| {
-                let keep = places[known.place].last + WORDS as u64 > now;
-                if !keep {
-                    free.push(known.place);
+        self.granules.retain(|_, first| {
+            let (mut left, mut kept) = (Some(*first), None);
+            while let Some(place) = left {
+                let known = &mut places[place as usize];
+                left = known.next;
+                if known.last + WORDS as u64 > now {
+                    known.next = kept;
+                    kept = Some(place);
+                } else {
+                    free.push(place);
                 }
-                keep
-            });
-            !list.is_empty()
+            }
+            kept.is_some_and(|place| {
+                *first = place;
+                true
+            })
         });
-    }
-
-    /// Other locations that share bytes with this one.
-    fn neighbours(&self, at: Location) -> Vec<usize> {
-        let granule = at.address / 16;
-        let near = [granule.wrapping_sub(1), granule, granule + 1];
-        let lists = near.iter().filter_map(|granule| self.granules.get(granule)).flatten();
-        lists.filter(|other| other.at != at && other.at.overlaps(at)).map(|other| other.place).collect()
     }
 
     fn access(&mut self, performed: &Performed, at: Location, kind: Kind, written: Option<Value>) {
         let thread = performed.thread.index();
+        let read = performed.source.map(|source| source.value);
         if thread >= self.threads {
             self.threads = thread + 1;
             self.last.resize(self.threads, 0);
             self.clocks.make_room(self.threads, self.places.len());
         }
         let place = self.place(at);
-        let read = performed.source.map(|source| source.value);
         if !self.places[place].mixed {
+            if written.is_none() && self.clocks.is_repeated(thread, place, kind) {
+                self.last[thread] = performed.label;
+                return;
+            }
             self.ask(performed, place, at, kind, read);
         }
         let overwritten = read.or(self.places[place].value).unwrap_or(Value::ZERO);

@@ -62,8 +62,11 @@ impl From<Restart> for fencepost_mailbox::Restart {
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let Args { campaign, sampling, buffer, restart, prune, watch } = args;
-    let watch: Vec<Model> =
-        watch.map_or_else(Vec::new, |list| list.0).into_iter().filter(|m| *m != Model::Sc).collect();
+    let mut watch: Vec<Model> = watch.map_or_else(Vec::new, |list| list.0);
+    if watch == [Model::Sc] {
+        return Err(Error::usage("--watch sc: an execution under sc never leaves it; watch for tso, pso, pslo or c11"));
+    }
+    watch.retain(|model| *model != Model::Sc);
     if !watch.is_empty() && campaign.model != Model::Sc {
         return Err(Error::usage("--watch is for executions under sc: add --model sc"));
     }

@@ -9,9 +9,10 @@
 //! - A store to part of a cell replaces its part and keeps the rest, in one step. It is tied to the write before it in
 //!   coherence order as an RMW is, but it is no barrier.
 //!
-//! This forbids a few outcomes that hardware without single-copy atomicity across sizes can show, and permits none
-//! that is impossible. That accesses overlap is only known when the second one comes: the exploration then starts
-//! over with the wider cell.
+//! This forbids outcomes that hardware can show, and permits none that is impossible. A thread that stores to one part
+//! and then accesses another has both in coherence order, where hardware would let the second pass the first: who
+//! explores native programs looks for that, and proves nothing then. That accesses overlap is only known when the
+//! second one comes: the exploration then starts over with the wider cell.
 
 use super::error::ExploreError;
 use fencepost_memory::graph::{Graph, Node, Place};

@@ -4,7 +4,7 @@ use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
 use crate::{Command, Describe, Document, Evidence, Report, RunReport, Safety, Seen, Verdict};
-use fencepost_trace::{Finding, Label};
+use fencepost_trace::{Finding, Label, Model};
 
 /// A whole report.
 pub fn render(document: &Document<'_>, style: TextStyle) -> String {
@@ -26,18 +26,23 @@ pub fn run(report: &RunReport, evidence: &[Evidence], describe: &dyn Describe, s
         }
     }
     text += &conclusion(report, style);
-    text += &report.safety.as_ref().map_or_else(String::new, safety);
+    text += &report.safety.as_ref().map_or_else(String::new, |answer| safety(answer, report.model));
     text + &restart(report)
 }
 
 /// Whether a program is safe, and what makes it so.
-fn safety(safety: &Safety) -> String {
-    let word = |answer: Option<bool>| match answer {
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => "not known",
+fn safety(safety: &Safety, model: Model) -> String {
+    let trace_safe = match safety.trace_safe {
+        Some(true) => format!("yes: every execution under {model} is sequentially consistent"),
+        Some(false) => format!("no: under {model} there are executions that are not sequentially consistent"),
+        None => "not known".to_owned(),
     };
-    let mut text = format!("  trace-safe: {}; state-safe: {}\n", word(safety.trace_safe), word(safety.state_safe));
+    let state_safe = match safety.state_safe {
+        Some(true) => format!("yes: it ends under {model} as it ends under sc"),
+        Some(false) => format!("no: under {model} it can end as it cannot under sc"),
+        None => "not known".to_owned(),
+    };
+    let mut text = format!("  trace-safe (robust): {trace_safe}\n  state-safe: {state_safe}\n");
     for fence in &safety.orderings {
         text += &format!("  ordering: {}\n", clean(&fence.advice));
     }
@@ -47,7 +52,7 @@ fn safety(safety: &Safety) -> String {
         (false, _) => "  with these the program is safe (proved); there was no time to see whether all are needed\n",
     };
     for place in &safety.superfluous {
-        text += &format!("  not needed for that: {}\n", clean(place));
+        text += &format!("  not needed for that under {model}: {}\n", clean(place));
     }
     text
 }
@@ -135,6 +140,9 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
         Verdict::Fail => style.bad(&format!("fail: {found}")),
         Verdict::Incomplete if report.is_all_cut_off() => {
             style.notable("incomplete: nothing found, but a limit cut every execution off before its end")
+        }
+        Verdict::Incomplete if matches!(report.command, Command::Check | Command::Safe) => {
+            style.notable("incomplete: nothing found, but not everything was explored")
         }
         Verdict::Incomplete => style.notable("incomplete: nothing found, but not everything was covered"),
     };

@@ -92,7 +92,7 @@ fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
         unseen::announced(address, size);
     }
     exact::access(address, size, kind, pc);
-    let event = shared::is_event(address, size);
+    let event = shared::is_event(address, size, kind.write);
     let is_known =
         !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind);
     if is_known && !patience::ends() {
@@ -121,7 +121,7 @@ fn from(pc: usize, act: impl FnOnce()) {
 
 /// Of a range that is accessed by a function of libc, some may be shared.
 fn shared_range(address: usize, length: usize, write: bool, pc: usize) {
-    let parts = shared::parts(address, length);
+    let parts = shared::parts(address, length, write);
     if !parts.is_empty() {
         from(pc, || shared::range(&parts, write));
     }

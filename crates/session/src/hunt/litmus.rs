@@ -53,6 +53,8 @@ pub struct LitmusSubject<'a> {
     /// The final states without reordering, and other ways to end.
     states: FxHashSet<Vec<i64>>,
     ends: Vec<Outcome>,
+    /// How many times as long as usual an exploration may take.
+    patience: u64,
 }
 
 impl<'a> LitmusSubject<'a> {
@@ -69,6 +71,7 @@ impl<'a> LitmusSubject<'a> {
             names: FxHashMap::default(),
             states: FxHashSet::default(),
             ends: Vec::new(),
+            patience: 1,
         }
     }
 
@@ -132,12 +135,13 @@ impl<'a> LitmusSubject<'a> {
     fn explore_all(&self, model: Model, rounds: u32, fences: &[Change]) -> Result<Everything, Error> {
         let mut program = self.case.test.program();
         let limit = self.limits();
-        let everything = || Everything { model, met: Vec::new(), cut: false };
+        let most = self.patience * MOST;
+        let everything = || Everything { model, met: Vec::new(), most, cut: false };
         if model == Model::Pslo {
             let limits = Limits { max_steps: limit.max_steps.min(LONG) };
             let mut all = everything();
             let mut fenced = fenced(&mut program, fences);
-            let done = enumerate(&mut fenced, model, None, limits, MOST, |fenced, executed| {
+            let done = enumerate(&mut fenced, model, None, limits, most, |fenced, executed| {
                 all.cut |= executed.trace.outcome == Outcome::StepLimit;
                 all.met.push((Ran::of(fenced.program(), executed.trace.clone()), None));
                 if all.cut { Flow::Break(()) } else { Flow::Continue(()) }
@@ -165,6 +169,10 @@ impl<'a> LitmusSubject<'a> {
 impl Subject for LitmusSubject<'_> {
     fn set_model(&mut self, model: Model) {
         self.model = model;
+    }
+
+    fn set_patience(&mut self, times: u64) {
+        self.patience = times;
     }
 
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {
@@ -341,13 +349,15 @@ impl Subject for LitmusSubject<'_> {
 struct Everything {
     model: Model,
     met: Vec<(Ran, Option<Vec<GraphStep>>)>,
+    /// So many are kept.
+    most: u64,
     /// Were some left out?
     cut: bool,
 }
 
 impl Everything {
     fn keep(&mut self, fenced: &Fenced<'_>, graph: &Graph, outcome: Outcome) -> Flow {
-        if self.met.len() as u64 == MOST {
+        if self.met.len() as u64 == self.most {
             self.cut = true;
             return Flow::Break(());
         }

@@ -65,6 +65,8 @@ pub struct NativeSubject<'a> {
     restart: Restart,
     /// Has an exploration missed a failure?
     distrusted: bool,
+    /// How many times as long as usual an exploration may take.
+    patience: u64,
     /// The outcomes that atomic operations have, if it is to be held against them, and whether that could be done.
     outcomes: Option<Vec<Observations>>,
     judged: bool,
@@ -86,6 +88,7 @@ impl<'a> NativeSubject<'a> {
             longest: 0,
             restart: Restart::Auto,
             distrusted: false,
+            patience: 1,
             outcomes: None,
             judged: true,
             suppressions: Suppressions::find(options.suppressions.as_deref(), &program.executable)?,
@@ -241,7 +244,8 @@ impl<'a> NativeSubject<'a> {
             method: Method::Graph,
             remember: None,
         };
-        campaign.request.count = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
+        let most = MOST_EXPLORED.min(MOST_EVENTS / self.longest.max(1)).max(FEWEST_EXPLORED);
+        campaign.request.count = self.patience * most;
         campaign.request.max_steps = EXPLORED_EVENTS;
         campaign.request.restart = Restart::InPlace;
         campaign.request.keep_outputs = true;
@@ -269,6 +273,10 @@ impl<'a> NativeSubject<'a> {
 impl Subject for NativeSubject<'_> {
     fn set_model(&mut self, model: Model) {
         self.model = model;
+    }
+
+    fn set_patience(&mut self, times: u64) {
+        self.patience = times;
     }
 
     fn observe(&mut self, fences: &Fences) -> Result<Seen, Error> {

@@ -124,6 +124,9 @@ fn under(
     if role != Role::Stronger || !search.settled {
         trials(subject, options, fences, deadline, &mut search)?;
     }
+    if small && role != Role::Stronger {
+        settle::settle_unknown(subject, options, fences, &mut search)?;
+    }
     settle::conclude(&mut search);
     Ok(search)
 }

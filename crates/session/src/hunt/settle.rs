@@ -13,12 +13,15 @@
 //! made of an exchange and a store, taken and released in vain); its store can be late for more than one round.
 
 use super::candidate::{Candidate, Settled, Witness};
-use super::options::Options;
-use super::search::Search;
+use super::options::{Options, is_late};
+use super::search::{Search, fails_at_random};
 use super::subject::{Exposure, Fences, Seen, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Label, Model};
+use fencepost_trace::{Cycle, Label, Model, Severity};
+
+/// Where cycles are left unknown, an exploration may take so many times as long.
+const PATIENCE: u64 = 10;
 
 /// How many rounds of a loop that waits are enough to contain every cycle.
 fn enough_rounds(model: Model) -> u32 {
@@ -97,6 +100,44 @@ pub fn settle(
     }
     search.fails = explored.fails.is_some();
     search.witnesses = explored.exposures;
+    Ok(())
+}
+
+/// If cycles are left that nobody has seen and nothing excludes: explores for longer. What was known stays known if
+/// that does not come to its end either.
+pub fn settle_unknown(
+    subject: &mut impl Subject,
+    options: &Options,
+    fences: &Fences,
+    search: &mut Search,
+) -> Result<(), Error> {
+    let seen: Vec<usize> = search.witnesses.iter().map(|exposure| exposure.attempt).collect();
+    let is_unknown =
+        |(i, candidate): (usize, &Candidate)| candidate.outcome() == Severity::Unknown && !seen.contains(&i);
+    if !search.cycles.iter().enumerate().any(is_unknown) || is_late(options.deadline) {
+        return Ok(());
+    }
+    let known: Vec<Option<Settled>> = search.cycles.iter().map(|candidate| candidate.settled).collect();
+    let (settled, fails) = (search.settled, search.fails);
+    let witnesses = std::mem::take(&mut search.witnesses);
+    subject.set_patience(PATIENCE);
+    settle(subject, options.model, enough_rounds(options.model), fences, search)?;
+    subject.set_patience(1);
+    // As for every exploration: it must not be without a failure that random executions have.
+    let fails_otherwise = |search: &mut Search, subject| -> Result<bool, Error> {
+        Ok(search.cycles.iter().any(|candidate| candidate.harmful > 0) || fails_at_random(subject, fences, search)?)
+    };
+    if search.settled && !search.fails && fails_otherwise(search, subject)? {
+        search.settled = false;
+        search.witnesses.clear();
+    }
+    if search.settled {
+        search.campaign = 0;
+    } else {
+        (search.settled, search.fails) = (settled, fails);
+        search.cycles.iter_mut().zip(known).for_each(|(candidate, known)| candidate.settled = known);
+    }
+    search.witnesses.extend(witnesses);
     Ok(())
 }
 

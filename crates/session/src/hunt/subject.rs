@@ -175,6 +175,9 @@ pub trait Subject {
     /// Explores it no more: what an exploration said has turned out to be wrong.
     fn distrust(&mut self) {}
 
+    /// Lets explorations take so many times as long as usual, from now on.
+    fn set_patience(&mut self, times: u64);
+
     /// Explores it under the model, with these fences in force, and looks for these cycles. A thread goes around a loop
     /// that waits so often at most.
     fn explore(&mut self, cycles: &[Cycle], rounds: u32, fences: &Fences) -> Result<Explored, Error>;

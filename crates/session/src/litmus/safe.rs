@@ -423,13 +423,19 @@ fn superfluous(
     explorer: &Explorer<Program>,
     strong: &BTreeMap<u32, Access>,
 ) -> Result<Vec<String>, ExploreError> {
-    let list: Vec<(u32, Access)> = strong.iter().map(|(at, access)| (*at, *access)).collect();
-    let spared_ones = spare(&list, |list| {
-        let changes: Vec<Change> = list.iter().map(|(at, to)| Change::Weaken { at: *at, to: *to }).collect();
-        is_safe(task, &changes)
-    })?;
     let describe = |(at, to): (u32, RmwOrder)| spared(&place(&explorer.program().describe(at)), &strong[&at], to);
-    Ok(spared_ones.into_iter().map(describe).collect())
+    Ok(weaker_ones(task, strong)?.into_iter().map(describe).collect())
+}
+
+/// The same, by labels.
+fn weaker_ones(task: Task<'_>, strong: &BTreeMap<u32, Access>) -> Result<Vec<(u32, RmwOrder)>, ExploreError> {
+    let list: Vec<(u32, Access)> = strong.iter().map(|(at, access)| (*at, *access)).collect();
+    spare(&list, |list| is_safe(task, &weakened(list)))
+}
+
+/// These made weaker.
+fn weakened(list: &[(u32, RmwOrder)]) -> Vec<Change> {
+    list.iter().map(|(at, to)| Change::Weaken { at: *at, to: *to }).collect()
 }
 
 /// Where it is, in a litmus test.
@@ -441,6 +447,7 @@ fn place(label: &Label) -> String {
 mod tests {
     use super::*;
     use crate::limits::LITMUS_LIMITS;
+    use crate::orderings::weaker_than;
     use crate::target::parse_litmus;
 
     fn corpus(family: &str) -> Vec<(LitmusCase, serde_json::Value)> {
@@ -508,6 +515,75 @@ mod tests {
         }
         // Full fences between all accesses make every execution of these models SC, so that each can be mended.
         assert_eq!(fixed, (452 - 377) + (452 - 333));
+    }
+
+    /// Counts execution graphs.
+    struct Count(u64);
+
+    impl Visitor<Program> for Count {
+        fn execution(&mut self, _: &Program, _: &Graph) -> Flow {
+            self.0 += 1;
+            Flow::Continue(())
+        }
+        fn stuck(&mut self, _: &Program, _: &Graph, _: Stuck) -> Flow {
+            self.0 += 1;
+            Flow::Continue(())
+        }
+        fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+            self.0 += 1;
+            Flow::Continue(())
+        }
+        fn race(&mut self, _: &Program, _: &Graph, _: Node, _: Node) -> Flow {
+            unreachable!("nobody looks for races")
+        }
+    }
+
+    /// By brute force: has the test with these changes as many execution graphs under the model as under SC?
+    fn is_robust(case: &LitmusCase, model: Model, changes: &[Change]) -> bool {
+        let graphs = |model| {
+            let options = Options { races: Races::Ignore, ..Options::new(model) };
+            let program = Altered::new(case.test.program(), changes);
+            let mut explorer = Explorer::new(program, options).expect("it has axioms");
+            explorer.explore(|| Count(0)).expect("nothing overlaps").0
+        };
+        graphs(Model::Sc) == graphs(model)
+    }
+
+    /// What a safe test could do without: by brute force it is safe as weak as it is said it could be, and with any
+    /// operation weaker still it is not.
+    #[test]
+    fn what_is_superfluous_is_all_that_is() {
+        let progress = Progress::default();
+        let (mut safe, mut weaker) = (0, 0);
+        let families = [("classic", [Model::Tso, Model::Pso]), ("hw", [Model::Pslo, Model::C11])];
+        for (family, models) in families {
+            for (case, known) in corpus(family).into_iter().step_by(3) {
+                for model in models.into_iter().filter(|model| known.get(model.name()).is_some()) {
+                    let task = task(&case, model, false, &progress);
+                    let (met, _) = ride(task, &[], false, None).expect("it can be explored");
+                    if !met.found.is_empty() || met.race.is_some() {
+                        continue;
+                    }
+                    safe += 1;
+                    let chosen = weaker_ones(task, &met.strong).expect("it can be explored");
+                    weaker += chosen.len();
+                    assert!(is_robust(&case, model, &weakened(&chosen)), "{} {model}", case.test.name());
+                    for (at, access) in &met.strong {
+                        let is_this = |(other, _): &&(u32, RmwOrder)| other == at;
+                        let now = chosen.iter().find(is_this).map(|(_, to)| *to);
+                        for to in weaker_than(access).into_iter().take_while(|to| Some(*to) != now) {
+                            let mut list = chosen.clone();
+                            list.retain(|(other, _)| other != at);
+                            list.push((*at, to));
+                            let robust = is_robust(&case, model, &weakened(&list));
+                            assert!(!robust, "{} {model}: {at} {to:?}", case.test.name());
+                        }
+                    }
+                }
+            }
+        }
+        // Both occur: safe tests with something to spare, and such that need all they have.
+        assert!(safe > 300 && weaker > 100 && weaker < 3 * safe, "{safe} {weaker}");
     }
 
     /// The execution that is recorded is one of the model's, and not of SC's.

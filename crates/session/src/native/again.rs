@@ -94,7 +94,8 @@ impl Again {
             (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "blocked forever")).collect(),
             (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "spins forever")).collect(),
             (None, _) => {
-                report.stacks.first().map(|stack| mark(stack, end, &report.message.to_string())).into_iter().collect()
+                let message = self.symbolizer.named(&report.message);
+                report.stacks.first().map(|stack| mark(stack, end, &message)).into_iter().collect()
             }
         }
     }

@@ -17,7 +17,11 @@ pub fn cut_off(results: &Results, campaign: &Campaign, symbolizer: &Symbolizer) 
         let place = |stack: &Stack| {
             let label = symbolizer.finding_label(stack).label;
             let file = if label.file.is_empty() { String::new() } else { format!(" ({}:{})", label.file, label.line) };
-            format!("{} in {}{file}", symbolizer.thread(ThreadId(stack.thread)), label.function)
+            let function = match &label.function[..] {
+                "" => "before its first step".to_owned(),
+                name => format!("in {name}"),
+            };
+            format!("{} {function}{file}", symbolizer.thread(ThreadId(stack.thread)))
         };
         let places: Vec<String> = stacks.iter().map(place).collect();
         let places = places.join(", ");

@@ -67,7 +67,14 @@ fn stacks(report: &Report, symbolizer: &Symbolizer) -> Vec<FindingStack> {
         Action::Unnamed => format!("thread {}", stack.thread),
         action => format!("{action} by thread {}", stack.thread),
     };
-    report.stacks.iter().map(|stack| symbolizer.stack(title(stack), stack)).collect()
+    let mut stacks: Vec<FindingStack> =
+        report.stacks.iter().map(|stack| symbolizer.stack(title(stack), stack)).collect();
+    if let (FindingKind::ScViolation, [early, passed, before]) = (report.kind, &mut stacks[..]) {
+        early.title += ", which can come too early";
+        passed.title += ", which it can come before";
+        before.title += ", the last step before it in its thread";
+    }
+    stacks
 }
 
 fn memory(memory: &Memory, symbolizer: &Symbolizer) -> (FindingMemory, Vec<FindingStack>) {

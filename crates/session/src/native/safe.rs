@@ -16,7 +16,7 @@ use crate::request::{CampaignRequest, SafeRequest};
 use crate::saving::Subject;
 use fencepost_mailbox::{Fence, Frame, Restart, Stack, Weaker};
 use fencepost_native::host::{Campaign, Explored, Found, Results};
-use fencepost_report::{Command, Report, Safety, Verdict};
+use fencepost_report::{Command, Describe, Report, Safety, Verdict};
 use fencepost_trace::{
     Access, Action, FenceOrder, FindingKind, Label, Limits, Method, Model, Plan, RmwOrder, StrategySpec,
 };
@@ -118,14 +118,8 @@ struct Site {
     label: Label,
     access: Access,
     frames: Vec<Frame>,
-}
-
-impl Site {
-    /// Where it is, in words.
-    fn place(&self) -> String {
-        let file = &self.label.file;
-        format!("{}:{}", file.rsplit('/').next().unwrap_or(file), self.label.line)
-    }
+    /// Is it in a standard library, whose source is not the user's to change?
+    library: bool,
 }
 
 /// A fence before or behind a site, by its number.
@@ -154,6 +148,17 @@ impl<'a> Search<'a> {
         Search { request, campaign, sites, deadline, late: Cell::new(false) }
     }
 
+    /// Where a site is, in words; with its column where others are in the same line.
+    fn place(&self, site: usize) -> String {
+        let Label { file, line, column, .. } = &self.sites[site].label;
+        let place = format!("{}:{line}", file.rsplit('/').next().unwrap_or(file));
+        let is_there = |other: &&Site| other.label.file == *file && other.label.line == *line;
+        match self.sites.iter().filter(is_there).count() > 1 && *column > 0 {
+            true => format!("{place}:{column}"),
+            false => place,
+        }
+    }
+
     /// Fills in what takes explorations of its own.
     fn complete(&self, safety: &mut Safety, results: &Results) {
         let race = results.found.iter().any(|found| found.report.kind == FindingKind::DataRace);
@@ -163,14 +168,14 @@ impl<'a> Search<'a> {
                 let describe = |ordering: Ordering| {
                     let site = &self.sites[ordering.site];
                     let what = format!("the {} of this line", name_of(&site.access));
-                    advice(&site.label, &site.place(), &what, ordering.before, ordering.order)
+                    advice(&site.label, &self.place(ordering.site), &what, ordering.before, ordering.order)
                 };
                 safety.orderings = self.orderings(results).into_iter().map(describe).collect();
                 safety.minimal = (!safety.orderings.is_empty()).then_some(!self.late.get());
                 safety.state_safe = self.state_safe();
             }
             Some(true) => {
-                let describe = |(i, to): (usize, RmwOrder)| spared(&self.sites[i].place(), &self.sites[i].access, to);
+                let describe = |(i, to): (usize, RmwOrder)| spared(&self.place(i), &self.sites[i].access, to);
                 safety.superfluous = self.superfluous().into_iter().map(describe).collect();
             }
             None => {}
@@ -230,7 +235,8 @@ impl<'a> Search<'a> {
 
     /// What could be weaker, all together: sites by their numbers.
     fn superfluous(&self) -> Vec<(usize, RmwOrder)> {
-        let strong: Vec<(usize, Access)> = self.sites.iter().map(|site| site.access).enumerate().collect();
+        let own = self.sites.iter().enumerate().filter(|(_, site)| !site.library);
+        let strong: Vec<(usize, Access)> = own.map(|(i, site)| (i, site.access)).collect();
         let safe = |list: &[(usize, RmwOrder)]| {
             let weaker = |(site, to): &(usize, RmwOrder)| {
                 let to = *to;
@@ -305,7 +311,10 @@ fn sites(results: &Results, symbolizer: &Symbolizer) -> Vec<Site> {
         };
         match sites.iter_mut().find(alike) {
             Some(site) => site.frames.push(frame),
-            None => sites.push(Site { label, access, frames: vec![frame] }),
+            None => {
+                let library = !label.file.is_empty() && symbolizer.is_library(&label);
+                sites.push(Site { label, access, frames: vec![frame], library });
+            }
         }
     }
     sites

@@ -28,6 +28,7 @@
 //! again.
 
 mod common;
+mod parts;
 mod passes;
 mod program;
 mod safety;

@@ -3,7 +3,7 @@
 use super::passes::{MOST_CUT_OFF, STEPS, reach, stop};
 use super::program::{Program, has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
-use super::{request, safety, shared, state, unsupported};
+use super::{parts, request, safety, shared, state, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, Verdict};
@@ -93,6 +93,7 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
 impl Visitor<Program> for Report {
     fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        parts::look(graph);
         safety::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
         hunted(program, graph, || steps_of(graph));
@@ -101,6 +102,7 @@ impl Visitor<Program> for Report {
 
     fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
+        parts::look(graph);
         safety::look(graph);
         let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
@@ -116,6 +118,7 @@ impl Visitor<Program> for Report {
 
     fn ended(&mut self, program: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
+        parts::look(graph);
         safety::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));

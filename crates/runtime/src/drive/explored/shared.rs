@@ -46,6 +46,8 @@ struct Shared {
     found: FxHashMap<usize, Held>,
     /// The initial values that the exploration believes in.
     initial: FxHashMap<usize, Held>,
+    /// What the main thread has written on its stack in this execution before it created another thread.
+    written: FxHashMap<usize, u8>,
     /// By thread: stores that the program was about to make, and from where.
     announced: Vec<Vec<(Location, usize)>>,
     watch: Option<Watch>,
@@ -94,6 +96,7 @@ pub fn set_initial_values(list: &[(u64, u64, u8)]) {
 pub fn reset() {
     let mut shared = shared();
     shared.found.clear();
+    shared.written.clear();
     shared.announced.iter_mut().for_each(Vec::clear);
     shared.watch = None;
     drop(shared);
@@ -166,21 +169,40 @@ pub fn learn(habit: Habit) {
 /// Is a plain access of the running thread there an event? What it has done itself decides, and what is known
 /// beforehand: so it is the same whenever it runs again.
 #[inline]
-pub fn is_event(address: usize, size: usize) -> bool {
-    !shared().events.is_empty() && is_event_slow(address, size)
+pub fn is_event(address: usize, size: usize, write: bool) -> bool {
+    !shared().events.is_empty() && is_event_slow(address, size, write)
 }
 
-fn is_event_slow(address: usize, size: usize) -> bool {
-    !read_only::contains(address) && eights(address, size).any(|(at, bytes)| are_events(at, bytes))
+fn is_event_slow(address: usize, size: usize, write: bool) -> bool {
+    if read_only::contains(address) {
+        return false;
+    }
+    let is_event = eights(address, size).any(|(at, bytes)| are_events(at, bytes));
+    if !is_event && write {
+        initialise(address, size);
+    }
+    is_event
 }
 
 fn are_events(at: usize, bytes: u8) -> bool {
     let shared = shared();
     shared.events.get(&at).is_some_and(|events| events & bytes != 0)
-        // Frames find anything in memory when they begin, so that a stack has no initial value.
-        && (fibers::all().count() > 1
-            || fibers::is_on_a_stack(at)
-            || shared.found.get(&at).is_some_and(|found| found.bytes & bytes != 0))
+        && (fibers::all().count() > 1 || shared.found.get(&at).is_some_and(|found| found.bytes & bytes != 0))
+}
+
+/// The main thread, still alone, writes there. Frames find anything in memory when they begin, so that a stack has no
+/// initial value but this one.
+fn initialise(address: usize, size: usize) {
+    if fibers::all().count() > 1 {
+        return;
+    }
+    for (at, bytes) in eights(address, size) {
+        let mut shared = shared();
+        let events = shared.events.get(&at).copied().unwrap_or(0);
+        if events & bytes != 0 {
+            *shared.written.entry(at).or_default() |= bytes;
+        }
+    }
 }
 
 /// A plain access that is no event, to memory of which the race detector says that it was accessed atomically.
@@ -197,8 +219,12 @@ pub fn touched(address: usize, size: usize) {
 /// it is written.
 fn held(at: usize) -> u64 {
     let value = control::memory(Location::new(at as u64, Size::B8)).0 as u64;
-    match shared().events.get(&at) {
-        Some(events) if fibers::is_on_a_stack(at) => value & !wide(*events),
+    let shared = shared();
+    match shared.events.get(&at) {
+        Some(events) if fibers::is_on_a_stack(at) => {
+            let written = shared.written.get(&at).copied().unwrap_or(0);
+            value & !wide(events & !written)
+        }
         _ => value,
     }
 }
@@ -347,8 +373,14 @@ fn pieces(address: usize, length: usize) -> Vec<Location> {
 }
 
 /// What is shared of a range that a function of libc accesses.
-pub fn parts(address: usize, length: usize) -> Vec<Location> {
-    if shared().events.is_empty() { Vec::new() } else { pieces(address, length) }
+pub fn parts(address: usize, length: usize, write: bool) -> Vec<Location> {
+    if shared().events.is_empty() {
+        return Vec::new();
+    }
+    if write {
+        initialise(address, length);
+    }
+    pieces(address, length)
 }
 
 /// A function of libc accesses these, which are shared.
