@@ -36,7 +36,8 @@ pub fn runtime_directory() -> io::Result<PathBuf> {
         && let Some(path) = find_runtime()
     {
         let library = fs::read(path)?;
-        let directory = cache.join("named");
+        // Somebody else may name another one at the same time.
+        let directory = cache.join(&digest(&library)[..16]);
         install(&directory, |there| there == library, || Ok(library.clone()))?;
         return Ok(directory);
     }
