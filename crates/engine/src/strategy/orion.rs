@@ -104,11 +104,12 @@ impl Orion {
     }
 
     /// Who goes on where nothing is enforced: a thread for a while, then another.
-    fn slice(&mut self, actors: &[Actor], done: bool) -> usize {
+    fn slice(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending, done: bool) -> usize {
         let length = match self.options.pace {
             Pace::First if !done => return self.first(actors),
             Pace::Abreast if !done => return self.abreast(actors),
-            Pace::First | Pace::Abreast | Pace::Eight => 8,
+            Pace::Gather if !done => return self.gather(actors, pending),
+            Pace::First | Pace::Abreast | Pace::Gather | Pace::Eight => 8,
             Pace::Two => 2,
             Pace::Long => 32,
         };
@@ -129,6 +130,27 @@ impl Orion {
         let ready: Vec<usize> = (0..actors.len()).filter(is_first).collect();
         let anybody = self.random.below(ANYBODY) == 0;
         let one = if anybody { None } else { self.one_of(&ready) };
+        one.or_else(|| self.any_thread(actors)).unwrap_or(0)
+    }
+
+    /// One that is not about to take its part in the cycle; where all are, one that begins it. Now and then anybody: who
+    /// goes on may wait for those that do not.
+    fn gather(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> usize {
+        let (mut free, mut begin, mut wait): (Vec<usize>, Vec<usize>, Vec<usize>) = Default::default();
+        for (i, actor) in actors.iter().enumerate() {
+            let Actor::Thread(thread) = actor else { continue };
+            let label = pending(actor).label;
+            let heads = self.stops.iter().enumerate().filter(|(k, _)| *k == 0 || self.stops[k - 1].last);
+            let mut own = heads.map(|(_, stop)| stop).filter(|stop| Orion::is_for(stop, *thread, label)).peekable();
+            match own.peek() {
+                None => free.push(i),
+                Some(_) if own.any(|stop| stop.passable) => begin.push(i),
+                Some(_) => wait.push(i),
+            }
+        }
+        let list = [free, begin, wait].into_iter().find(|list| !list.is_empty()).unwrap_or_default();
+        let anybody = self.random.below(ANYBODY) == 0;
+        let one = if anybody { None } else { self.one_of(&list) };
         one.or_else(|| self.any_thread(actors)).unwrap_or(0)
     }
 
@@ -154,11 +176,14 @@ impl Orion {
         if let Some(buffer) = actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
             return buffer;
         }
-        let choice = self.slice(actors, done);
+        let choice = self.slice(actors, pending, done);
         let (Actor::Thread(thread), false) = (actors[choice], done) else { return choice };
         let pending = pending(&actors[choice]);
         let first = self.stops.iter().position(|stop| stop.passable && Orion::is_for(stop, thread, pending.label));
         if let (Some(first), What::Access(access @ Access::Store { .. })) = (first, pending.what) {
+            if self.options.skip > 0 && self.random.below(100) < self.options.skip as usize {
+                return choice;
+            }
             // Lines 6 to 9.
             self.phase = Phase::Trying(Attempt {
                 first,
@@ -183,6 +208,10 @@ impl Orion {
         let n = self.stops.len();
         let stop = |k: usize| &self.stops[(attempt.first + k) % n];
         let What::Access(access) = pending.what else { return Part::Free };
+        // A fence that is tried out has the program point of the access that it is beside.
+        if let Access::Fence { .. } = access {
+            return Part::Free;
+        }
         let at = access.location();
         let overlaps = |other: Option<Location>| other.is_none() || at.zip(other).is_some_and(|(a, b)| a.overlaps(b));
         if Orion::is_for(stop(attempt.turn), thread, pending.label) {

@@ -12,13 +12,13 @@ use super::options::{Options, is_late};
 use super::prevention::{Ordering, preventing};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{Attempt, BASE_SEED, EXPLAINED, Exposure, FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Attempt, BASE_SEED, ExposedGraph, Exposure, FencePosition, Fences, ProgramPoint, Subject};
 use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Behind, Item, Profile, cover, passing};
 use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
-use fencepost_trace::{FenceOrder, Model, Points, RelaxerOptions, StrategySpec};
+use fencepost_trace::{Cycle, FenceOrder, Model, OrionOptions, Pace, Points, RelaxerOptions, Stop, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -29,9 +29,14 @@ const LONG: u64 = 1_000;
 
 /// What is advised in the end is held against so many more.
 const MORE: u64 = 200_000;
-/// Besides, so many of all harmful cycles, and of each with each delay, in which only its own stores are late.
+/// Besides, so many in which one cycle is brought about, and of each cycle in each way; before them so many that tell
+/// which cycles the orderings leave.
 const DIRECTED: u64 = 60_000;
-const DIRECTED_EACH: u64 = 300;
+const DIRECTED_EACH: u64 = 2_000;
+const PROBED: u64 = 10_000;
+const PROBED_EACH: u64 = 20;
+/// Of 100 stores with which a cycle could begin, so many are left alone.
+const SKIP: u32 = 70;
 
 /// What lies farther behind an access is not looked at for a place between the two.
 const FARTHEST: usize = 5_000;
@@ -80,20 +85,20 @@ pub fn advise(
     known_failures(subject, options, found, &mut wanted)?;
     let mut chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
     let mut verified = None;
-    let (mut hunts, mut large) = (0, None);
+    let mut hunts = 0;
     for _ in 0..ROUNDS {
         if is_late(deadline) {
             break;
         }
         let mut failing;
-        (verified, failing) = holds(subject, &chosen, deadline, found, &mut large)?;
+        (verified, failing) = holds(subject, options.model, &chosen, deadline, found)?;
         if verified.is_some() {
-            leave_out(subject, &wanted, deadline, found, &mut large, (&mut chosen, &mut verified))?;
+            leave_out(subject, options, &wanted, found, (&mut chosen, &mut verified))?;
             let Some(VerifiedBy::Tested(done)) = verified.filter(|_| subject.longest() <= LONG) else { break };
             // What remains is held against more executions: what is needed may be so rarely.
             let tested = subject.test(done, MORE, &chosen)?;
             found.executions += tested.executions;
-            failing = tested.failing;
+            failing = failed(options.model, tested.failing);
             if failing.is_empty() {
                 break;
             }
@@ -120,23 +125,35 @@ pub fn advise(
 /// Leaves out what nothing depends on. A failure that was met once may be too rare to be met again.
 fn leave_out(
     subject: &mut impl Subject,
+    options: &Options,
     wanted: &Wanted,
-    deadline: Option<Instant>,
     found: &mut Search,
-    large: &mut Option<Vec<Ordering>>,
     (chosen, verified): (&mut Vec<Ordering>, &mut Option<VerifiedBy>),
 ) -> Result<(), Error> {
     let mut i = 0;
-    while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
+    while chosen.len() > 1 && i < chosen.len() && !is_late(options.deadline) {
         let mut rest = chosen.clone();
         rest.remove(i);
         let enough = wanted.one_of.iter().all(|list| list.iter().any(|one| is_in_force(*one, &rest)));
-        match if enough { holds(subject, &rest, deadline, found, large)?.0 } else { None } {
+        let how = match (enough, *verified) {
+            (true, _) => holds(subject, options.model, &rest, options.deadline, found)?.0,
+            // Several together may prevent what only one of them prevents alone: an exploration knows.
+            (false, Some(VerifiedBy::Explored)) => is_proved(subject, &rest, found)?.then_some(VerifiedBy::Explored),
+            (false, _) => None,
+        };
+        match how {
             Some(how) => (*chosen, *verified) = (rest, Some(how)),
             None => i += 1,
         }
     }
     Ok(())
+}
+
+/// Was every execution explored with these orderings in force, and none fails?
+fn is_proved(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<bool, Error> {
+    let explored = subject.explore(&[], 0, fences)?;
+    found.executions += explored.executions;
+    Ok(explored.complete && explored.fails.is_none() && !fails_at_random(subject, fences, found)?)
 }
 
 /// Adds what prevents the failures that have been met: of cycles with the same pairs the first.
@@ -166,26 +183,26 @@ fn known_failures(
     Ok(())
 }
 
+/// Executions of a model that fail, by the answers that led to them.
+fn failed(model: Model, failing: Vec<Vec<u32>>) -> Vec<Exposure> {
+    failing.into_iter().map(|choices| failure(model, choices, None)).collect()
+}
+
+/// An execution of a model that fails: the answers that led to it, or its graph.
+fn failure(model: Model, choices: Vec<u32>, graph: Option<ExposedGraph>) -> Exposure {
+    let (failures, with) = (Vec::new(), Vec::new());
+    Exposure { attempt: 0, model, execution: 0, harm: None, failures, choices, graph, with }
+}
+
 /// Adds what prevents executions that fail with these orderings in force. Says whether that is anything new.
 fn mend(
     subject: &mut impl Subject,
     options: &Options,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
     wanted: &mut Wanted,
 ) -> Result<bool, Error> {
-    let exposure = |choices: &Vec<u32>| Exposure {
-        attempt: 0,
-        model: options.model,
-        execution: 0,
-        harm: None,
-        failures: Vec::new(),
-        choices: choices.clone(),
-        graph: None,
-        with: Vec::new(),
-    };
-    let exposures: Vec<Exposure> = failing.iter().filter(|choices| !choices.is_empty()).map(exposure).collect();
-    let exposures: Vec<&Exposure> = exposures.iter().collect();
+    let exposures: Vec<&Exposure> = failing.iter().filter(|exposure| exposure.strategy().is_some()).collect();
     let mut new = false;
     for again in subject.again(&exposures, fences)?.into_iter().flatten().filter(|again| !again.cut) {
         let list = preventing(&again, options.model);
@@ -198,7 +215,7 @@ fn mend(
 fn hunt_again(
     subject: &mut impl Subject,
     options: &Options,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
     found: &mut Search,
     wanted: &mut Wanted,
@@ -221,37 +238,47 @@ fn hunt_again(
 }
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
-/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
-/// answers that led to executions at random that fail. `large`: orderings with which there was too much to explore.
+/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; and
+/// executions that fail.
+///
+/// Where there is too much to explore, a part of it is all the same: an exploration goes through what is rare at random
+/// as through everything else.
 fn holds(
     subject: &mut impl Subject,
+    model: Model,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
-    large: &mut Option<Vec<Ordering>>,
-) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
+) -> Result<(Option<VerifiedBy>, Vec<Exposure>), Error> {
     let mut done = 0;
     let mut fails = false;
     // A few executions at random cost less than an exploration, unless they are long.
     let long = subject.longest() > LONG;
     for (i, portion) in PORTIONS.into_iter().enumerate() {
-        if i == usize::from(!long)
-            && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence)))
-        {
+        if i == usize::from(!long) {
             let explored = subject.explore(&[], 0, fences)?;
             found.executions += explored.executions;
             fails = explored.fails.is_some();
+            if !explored.failing.is_empty() {
+                let graphs = explored.failing.into_iter();
+                return Ok((None, graphs.map(|graph| failure(model, Vec::new(), Some(graph))).collect()));
+            }
             if explored.complete && !fails {
                 if !fails_at_random(subject, fences, found)? {
                     return Ok((Some(VerifiedBy::Explored), Vec::new()));
                 }
                 subject.distrust();
             }
-            *large = if explored.complete { large.take() } else { Some(fences.to_vec()) };
         }
         if fails && (long || i == 2) {
             // It fails, and so seldom, or so slowly, that others have to say why.
             return Ok((None, Vec::new()));
+        }
+        if i == 2 && !long {
+            let failing = directed(subject, model, fences, found)?;
+            if !failing.is_empty() {
+                return Ok((None, failed(model, failing)));
+            }
         }
         let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
         let tested = subject.test(done, portion, fences)?;
@@ -259,44 +286,71 @@ fn holds(
         // A litmus test is never run at random: all that it does is explored.
         let is_run = i > 0 || tested.executions > 0;
         if !tested.failing.is_empty() || is_late(deadline) || is_run && tested.executions < portion {
-            return Ok((None, tested.failing));
+            return Ok((None, failed(model, tested.failing)));
         }
         done += portion;
     }
-    let failing = if long { Vec::new() } else { directed(subject, fences, found)? };
-    let verified = failing.is_empty().then_some(VerifiedBy::Tested(done));
-    Ok((verified, failing))
+    Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
 }
 
-/// Executions in which the stores of one harmful cycle are late, with these orderings in force: the answers that led to
-/// those that fail because of it. What is rare at random may be met here.
-fn directed(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<Vec<Vec<u32>>, Error> {
-    let harmful: Vec<&Candidate> = found.cycles.iter().filter(|candidate| candidate.is_harmful()).collect();
-    let mut attempts: Vec<Attempt> = Vec::new();
-    for candidate in &harmful {
-        let points = Points::of(&candidate.cycle, |point| subject.point(point).labels);
-        attempts.extend(DELAYS.map(|delay| {
-            let options = RelaxerOptions { chance: CHANCE, store_delay: delay, load_delay: delay / 2 };
-            let strategy = StrategySpec::Relaxer { seed: 0, points: points.clone(), options };
-            Attempt { cycle: candidate.cycle.clone(), strategy }
-        }));
+/// Executions in which a cycle is brought about, or its stores are late, with these orderings in force: the answers that
+/// led to those that fail. What is rare at random may be met here.
+///
+/// Each cycle that was real without the orderings has a few: those that are still real share the rest. In which round of
+/// a loop a cycle begins is left to chance, and threads go on for a while before others do: what a failure needs
+/// besides the cycle is often that somebody is late.
+fn directed(
+    subject: &mut impl Subject,
+    model: Model,
+    fences: &Fences,
+    found: &mut Search,
+) -> Result<Vec<Vec<u32>>, Error> {
+    let is_real = |candidate: &&Candidate| candidate.is_harmful() || candidate.exposed > 0;
+    let cycles: Vec<Cycle> = found.cycles.iter().filter(is_real).map(|candidate| candidate.cycle.clone()).collect();
+    let attempts: Vec<Attempt> = cycles.iter().flat_map(|cycle| ways(subject, model, cycle)).collect();
+    let each = |attempts: &[Attempt], all: u64, most: u64| (all / attempts.len().max(1) as u64).min(most);
+    let few = share(subject, each(&attempts, PROBED, PROBED_EACH)).max(1);
+    let met = subject.direct(&attempts, few, BASE_SEED, fences)?;
+    found.executions += few * attempts.len() as u64;
+    if !met.failing.is_empty() {
+        return Ok(met.failing);
     }
-    let most = (DIRECTED / attempts.len().max(1) as u64).min(DIRECTED_EACH);
-    let each = share(subject, most).max(1);
-    let (_, exposures) = subject.attempt(&attempts, each, BASE_SEED, fences)?;
-    found.executions += each * attempts.len() as u64;
-    let failing = exposures.into_iter().filter(|exposure| exposure.harm.is_some() && !exposure.choices.is_empty());
-    Ok(failing.map(|exposure| exposure.choices).take(EXPLAINED).collect())
+    let real: BTreeSet<&Cycle> = met.met.iter().map(|attempt| &attempts[*attempt].cycle).collect();
+    let rest: Vec<Attempt> = attempts.iter().filter(|attempt| real.contains(&attempt.cycle)).cloned().collect();
+    if rest.is_empty() {
+        return Ok(Vec::new());
+    }
+    let many = share(subject, each(&rest, DIRECTED, DIRECTED_EACH)).max(1);
+    let met = subject.direct(&rest, many, !BASE_SEED, fences)?;
+    found.executions += many * rest.len() as u64;
+    Ok(met.failing)
+}
+
+/// How a cycle is brought about to see what it does.
+fn ways(subject: &impl Subject, model: Model, cycle: &Cycle) -> Vec<Attempt> {
+    let points = Points::of(cycle, |point| subject.point(point).labels);
+    let late = DELAYS.map(|delay| {
+        let options = RelaxerOptions { chance: CHANCE, store_delay: delay, load_delay: delay / 2 };
+        StrategySpec::Relaxer { seed: 0, points: points.clone(), options }
+    });
+    let stops = Stop::of(cycle, model, |point| subject.point(point), |_| Vec::new());
+    let exact = [Pace::Two, Pace::Eight, Pace::Long].map(|pace| {
+        let patience = OrionOptions::default().patience.max(subject.longest());
+        let options = OrionOptions { buffer: None, patience, pace, skip: SKIP, ..OrionOptions::default() };
+        StrategySpec::Orion { seed: 0, stops: stops.clone(), options }
+    });
+    late.into_iter().chain(exact).map(|strategy| Attempt { cycle: cycle.clone(), strategy }).collect()
 }
 
 /// Which of the cycles are in executions that fail: those that are enough for it are harmful.
 fn explain(
     subject: &mut impl Subject,
     search: &mut Search,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
 ) -> Result<(), Error> {
-    for (number, choices) in failing.iter().enumerate().filter(|(_, choices)| !choices.is_empty()) {
+    let answers = failing.iter().map(|exposure| &exposure.choices).enumerate();
+    for (number, choices) in answers.filter(|(_, choices)| !choices.is_empty()) {
         let follow = |candidate: &Candidate| Attempt {
             cycle: candidate.cycle.clone(),
             strategy: StrategySpec::Follow { choices: choices.clone() },
