@@ -141,12 +141,14 @@ impl Orion {
             let Actor::Thread(thread) = actor else { continue };
             let label = pending(actor).label;
             let heads = self.stops.iter().enumerate().filter(|(k, _)| *k == 0 || self.stops[k - 1].last);
-            let mut own = heads.map(|(_, stop)| stop).filter(|stop| Orion::is_for(stop, *thread, label)).peekable();
-            match own.peek() {
-                None => free.push(i),
-                Some(_) if own.any(|stop| stop.passable) => begin.push(i),
-                Some(_) => wait.push(i),
-            }
+            let own: Vec<&Stop> =
+                heads.map(|(_, stop)| stop).filter(|stop| Orion::is_for(stop, *thread, label)).collect();
+            let list = match (own.is_empty(), own.iter().any(|stop| stop.passable)) {
+                (true, _) => &mut free,
+                (false, true) => &mut begin,
+                (false, false) => &mut wait,
+            };
+            list.push(i);
         }
         let list = [free, begin, wait].into_iter().find(|list| !list.is_empty()).unwrap_or_default();
         let anybody = self.random.below(ANYBODY) == 0;

@@ -9,7 +9,7 @@
 use super::campaign::{CHANCE, DELAYS};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
-use super::prevention::{Ordering, preventing};
+use super::prevention::{Ordering, preventing, weaker};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
 use super::subject::{Attempt, BASE_SEED, ExposedGraph, Exposure, FencePosition, Fences, ProgramPoint, Subject};
@@ -144,6 +144,29 @@ fn leave_out(
         match how {
             Some(how) => (*chosen, *verified) = (rest, Some(how)),
             None => i += 1,
+        }
+    }
+    if *verified == Some(VerifiedBy::Explored) {
+        weaken(subject, options, found, chosen)?;
+    }
+    Ok(())
+}
+
+/// Replaces full fences by weaker ones where an exploration says that these are enough.
+fn weaken(
+    subject: &mut impl Subject,
+    options: &Options,
+    found: &mut Search,
+    chosen: &mut [Ordering],
+) -> Result<(), Error> {
+    for i in 0..chosen.len() {
+        let full = chosen[i];
+        for order in weaker(options.model).iter().filter(|_| full.1 == FenceOrder::SeqCst) {
+            chosen[i].1 = *order;
+            if !is_late(options.deadline) && is_proved(subject, chosen, found)? {
+                break;
+            }
+            chosen[i] = full;
         }
     }
     Ok(())
@@ -529,7 +552,7 @@ fn advice(
             format!("{short}:{line}: make this {what} release, or put a {name} before it")
         }
         (FenceOrder::Acquire, false, _) if !point.writes => {
-            format!("{short}:{line}: make this load acquire, or put a {name} behind it")
+            format!("{short}:{line}: make this load acquire, or put a {name} behind it, each time that it is made")
         }
         (_, before, _) => placed(subject, point, &format!("{short}:{line}"), name, order, before),
     };
@@ -573,8 +596,15 @@ fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, befor
     let fence = fence(&point.label.file, order)?;
     let text = if is_condition(statement) {
         let (head, rest) = statement.split_once('(')?;
-        // A comma evaluates the fence first, every time.
-        before.then(|| format!("{head}({fence}, {rest}"))?
+        match before {
+            // A comma evaluates the fence first, every time.
+            true => format!("{head}({fence}, {rest}"),
+            // GNU C, as everywhere where ThreadSanitizer is.
+            false => {
+                let (condition, rest) = closed(rest).filter(|(condition, _)| is_single(condition))?;
+                format!("{head}(({{ int holds = ({condition}) != 0; {fence}; holds; }})){rest}")
+            }
+        }
     } else {
         let first = statement.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
         let is_statement = statement.ends_with(';') && !["for", "else", "do", "case", "default"].contains(&first);
@@ -588,6 +618,27 @@ fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, befor
         }
     };
     Some(if comment.is_empty() { text } else { format!("{text} {comment}") })
+}
+
+/// What stands before the parenthesis that closes one that is open, and what stands behind it.
+fn closed(text: &str) -> Option<(&str, &str)> {
+    let mut open = 1;
+    for (at, c) in text.char_indices() {
+        open = match c {
+            '(' => open + 1,
+            ')' => open - 1,
+            _ => open,
+        };
+        if open == 0 {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Is all of a condition evaluated, so that what is behind it is behind each of its accesses?
+fn is_single(condition: &str) -> bool {
+    !["&&", "||", "?", ",", "\"", "'"].iter().any(|part| condition.contains(part))
 }
 
 /// A fence in the language of the file; `None` if that is not C or C++.
@@ -637,5 +688,8 @@ mod tests {
             assert!(!is_declaration(other), "{other}");
         }
         assert!(is_condition("} while (n != load(&shared));") && !is_condition("x = 1;"));
+        assert_eq!(closed("n != load(&shared));"), Some(("n != load(&shared)", ";")));
+        assert_eq!(closed("(a == b"), None);
+        assert!(is_single("n != load(&shared)") && !is_single("a && b"));
     }
 }
