@@ -119,7 +119,7 @@ pub fn advise(
     }
     let mut all = wanted.pairs;
     harmful_pairs(found, options.model, false, &mut all);
-    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &all, verified)).collect())
+    Ok(chosen.iter().map(|ordering| advice(subject, *ordering, &chosen, &all, verified)).collect())
 }
 
 /// Leaves out what nothing depends on. A failure that was met once may be too rare to be met again.
@@ -316,11 +316,11 @@ fn holds(
     Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
 }
 
-/// Executions in which a cycle is brought about, or its stores are late, with these orderings in force: the answers that
-/// led to those that fail. What is rare at random may be met here.
+/// Executions in which a cycle is brought about, or its stores are late, with these orderings in force: the answers
+/// that led to those that fail. What is rare at random may be met here.
 ///
-/// Each cycle that was real without the orderings has a few: those that are still real share the rest. In which round of
-/// a loop a cycle begins is left to chance, and threads go on for a while before others do: what a failure needs
+/// Each cycle that was real without the orderings has a few: those that are still real share the rest. In which round
+/// of a loop a cycle begins is left to chance, and threads go on for a while before others do: what a failure needs
 /// besides the cycle is often that somebody is late.
 fn directed(
     subject: &mut impl Subject,
@@ -530,13 +530,22 @@ fn always_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> 
 /// An ordering in the words of the program.
 fn advice(
     subject: &impl Subject,
-    position: FencePosition,
-    order: FenceOrder,
+    (position, order): Ordering,
+    chosen: &Fences,
     pairs: &BTreeSet<Pair>,
     verified: Option<VerifiedBy>,
 ) -> FenceAdvice {
     let points = subject.points();
     let point = &points[position.point as usize];
+    // A line may have several.
+    let sides = [true, false].map(|before| {
+        let is_here = |(other, _): &&Ordering| {
+            let label = &points[other.point as usize].label;
+            other.before == before && (&label.file, label.line) == (&point.label.file, point.label.line)
+        };
+        chosen.iter().filter(is_here).map(|(_, order)| *order).reduce(stronger)
+    });
+    let reads = edited(subject, point, sides);
     let (file, line) = (point.label.file.clone(), point.label.line);
     let short = file.rsplit('/').next().unwrap_or(&file).to_owned();
     let served: Vec<(u32, u32)> = pairs
@@ -554,32 +563,23 @@ fn advice(
         (FenceOrder::Acquire, false, _) if !point.writes => {
             format!("{short}:{line}: make this load acquire, or put a {name} behind it, each time that it is made")
         }
-        (_, before, _) => placed(subject, point, &format!("{short}:{line}"), name, order, before),
+        (_, before, _) => {
+            let place = placed(subject, point, &format!("{short}:{line}"), name, before);
+            reads.as_ref().map_or_else(|| place.clone(), |reads| format!("{place}: {reads}"))
+        }
     };
-    let reads = edited(subject, point, order, position.before);
     let before = position.before;
     let by = verified;
     FenceAdvice { advice, file, line, before, order: kind, pairs: served, verified: by.is_some(), by, reads }
 }
 
 /// Where a fence belongs: at the access itself, each time that it is made.
-fn placed(
-    subject: &impl Subject,
-    point: &ProgramPoint,
-    place: &str,
-    name: &str,
-    order: FenceOrder,
-    before: bool,
-) -> String {
+fn placed(subject: &impl Subject, point: &ProgramPoint, place: &str, name: &str, before: bool) -> String {
     let (what, side) = (if point.writes { "store" } else { "load" }, if before { "before" } else { "behind" });
     let statement = subject.describe().statement(&point.label).unwrap_or_default();
-    let each = match is_condition(&statement) {
+    match is_condition(&statement) {
         true => format!("{place}: {name} {side} the {what} in this condition, at each evaluation"),
         false => format!("{place}: {name} right {side} the {what} of this line, each time"),
-    };
-    match edited(subject, point, order, before) {
-        Some(line) => format!("{each}: {line}"),
-        None => each,
     }
 }
 
@@ -589,33 +589,39 @@ fn is_condition(statement: &str) -> bool {
     heads.iter().any(|head| statement.starts_with(head))
 }
 
-/// The statement as it would read; `None` where a line alone does not tell how.
-fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, before: bool) -> Option<String> {
+/// The statement as it would read with fences before and behind it; `None` where a line alone does not tell how.
+fn edited(subject: &impl Subject, point: &ProgramPoint, sides: [Option<FenceOrder>; 2]) -> Option<String> {
     let line = subject.describe().statement(&point.label)?;
-    let (statement, comment) = without_comment(&line);
-    let fence = fence(&point.label.file, order)?;
+    with_fences(&line, &point.label.file, sides)
+}
+
+fn with_fences(line: &str, file: &str, sides: [Option<FenceOrder>; 2]) -> Option<String> {
+    let (statement, comment) = without_comment(line);
+    fence(file, FenceOrder::SeqCst)?;
+    let [before, behind] = sides.map(|order| order.and_then(|order| fence(file, order)));
     let text = if is_condition(statement) {
         let (head, rest) = statement.split_once('(')?;
-        match before {
-            // A comma evaluates the fence first, every time.
-            true => format!("{head}({fence}, {rest}"),
+        // A comma evaluates the fence first, every time.
+        let first = before.map_or_else(String::new, |fence| format!("{fence}, "));
+        match behind {
+            None => format!("{head}({first}{rest}"),
             // GNU C, as everywhere where ThreadSanitizer is.
-            false => {
+            Some(fence) => {
                 let (condition, rest) = closed(rest).filter(|(condition, _)| is_single(condition))?;
-                format!("{head}(({{ int holds = ({condition}) != 0; {fence}; holds; }})){rest}")
+                format!("{head}({first}({{ int holds = ({condition}) != 0; {fence}; holds; }})){rest}")
             }
         }
     } else {
         let first = statement.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
         let is_statement = statement.ends_with(';') && !["for", "else", "do", "case", "default"].contains(&first);
-        let both = if before { format!("{fence}; {statement}") } else { format!("{statement} {fence};") };
-        match first {
-            _ if !is_statement => return None,
-            "return" | "goto" | "break" | "continue" if !before => return None,
-            // What is declared is needed behind; anything else may be all that a branch has.
-            _ if is_declaration(statement) => both,
-            _ => format!("{{ {both} }}"),
+        if !is_statement || behind.is_some() && ["return", "goto", "break", "continue"].contains(&first) {
+            return None;
         }
+        let before = before.map_or_else(String::new, |fence| format!("{fence}; "));
+        let behind = behind.map_or_else(String::new, |fence| format!(" {fence};"));
+        let all = format!("{before}{statement}{behind}");
+        // What is declared is needed behind; anything else may be all that a branch has.
+        if is_declaration(statement) { all } else { format!("{{ {all} }}") }
     };
     Some(if comment.is_empty() { text } else { format!("{text} {comment}") })
 }
@@ -691,5 +697,20 @@ mod tests {
         assert_eq!(closed("n != load(&shared));"), Some(("n != load(&shared)", ";")));
         assert_eq!(closed("(a == b"), None);
         assert!(is_single("n != load(&shared)") && !is_single("a && b"));
+        let (release, acquire) = (Some(FenceOrder::Release), Some(FenceOrder::Acquire));
+        let both = |line: &str, sides| {
+            let text = with_fences(line, "a.c", sides)?;
+            Some(
+                text.replace("atomic_thread_fence(memory_order_", "F(")
+                    .replace("F(release)", "R")
+                    .replace("F(acquire)", "A"),
+            )
+        };
+        assert_eq!(both("x = 1; /* 3 */", [release, acquire]).as_deref(), Some("{ R; x = 1; A; } /* 3 */"));
+        assert_eq!(both("while (x)", [release, None]).as_deref(), Some("while (R, x)"));
+        let behind = Some("if (({ int holds = (x) != 0; A; holds; })) {");
+        assert_eq!(both("if (x) {", [None, acquire]).as_deref(), behind);
+        assert_eq!(both("if (x && y) {", [None, acquire]), None);
+        assert_eq!(with_fences("x = 1;", "a.rs", [release, None]), None);
     }
 }
