@@ -211,13 +211,11 @@ pub enum Pace {
     First,
     /// All side by side, as on a machine with a core for each.
     Abreast,
-    /// Who is about to take a part in the cycle waits until all others do, or cannot go on.
-    Gather,
 }
 
 impl Pace {
     /// All of them.
-    pub const ALL: [Pace; 6] = [Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long, Pace::Gather];
+    pub const ALL: [Pace; 5] = [Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
 }
 
 impl Default for OrionOptions {

@@ -104,12 +104,11 @@ impl Orion {
     }
 
     /// Who goes on where nothing is enforced: a thread for a while, then another.
-    fn slice(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending, done: bool) -> usize {
+    fn slice(&mut self, actors: &[Actor], done: bool) -> usize {
         let length = match self.options.pace {
             Pace::First if !done => return self.first(actors),
             Pace::Abreast if !done => return self.abreast(actors),
-            Pace::Gather if !done => return self.gather(actors, pending),
-            Pace::First | Pace::Abreast | Pace::Gather | Pace::Eight => 8,
+            Pace::First | Pace::Abreast | Pace::Eight => 8,
             Pace::Two => 2,
             Pace::Long => 32,
         };
@@ -130,29 +129,6 @@ impl Orion {
         let ready: Vec<usize> = (0..actors.len()).filter(is_first).collect();
         let anybody = self.random.below(ANYBODY) == 0;
         let one = if anybody { None } else { self.one_of(&ready) };
-        one.or_else(|| self.any_thread(actors)).unwrap_or(0)
-    }
-
-    /// One that is not about to take its part in the cycle; where all are, one that begins it. Now and then anybody: who
-    /// goes on may wait for those that do not.
-    fn gather(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> usize {
-        let (mut free, mut begin, mut wait): (Vec<usize>, Vec<usize>, Vec<usize>) = Default::default();
-        for (i, actor) in actors.iter().enumerate() {
-            let Actor::Thread(thread) = actor else { continue };
-            let label = pending(actor).label;
-            let heads = self.stops.iter().enumerate().filter(|(k, _)| *k == 0 || self.stops[k - 1].last);
-            let own: Vec<&Stop> =
-                heads.map(|(_, stop)| stop).filter(|stop| Orion::is_for(stop, *thread, label)).collect();
-            let list = match (own.is_empty(), own.iter().any(|stop| stop.passable)) {
-                (true, _) => &mut free,
-                (false, true) => &mut begin,
-                (false, false) => &mut wait,
-            };
-            list.push(i);
-        }
-        let list = [free, begin, wait].into_iter().find(|list| !list.is_empty()).unwrap_or_default();
-        let anybody = self.random.below(ANYBODY) == 0;
-        let one = if anybody { None } else { self.one_of(&list) };
         one.or_else(|| self.any_thread(actors)).unwrap_or(0)
     }
 
@@ -178,7 +154,7 @@ impl Orion {
         if let Some(buffer) = actors.iter().position(|a| matches!(a, Actor::Buffer(_))) {
             return buffer;
         }
-        let choice = self.slice(actors, pending, done);
+        let choice = self.slice(actors, done);
         let (Actor::Thread(thread), false) = (actors[choice], done) else { return choice };
         let pending = pending(&actors[choice]);
         let first = self.stops.iter().position(|stop| stop.passable && Orion::is_for(stop, thread, pending.label));
