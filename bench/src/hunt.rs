@@ -710,8 +710,8 @@ fn exposure_table(programs: &[Program], hunts: &Hunts) {
     println!(
         "How often a trial of ours exposes a feasible cycle, {TRIALS} trials each. Feasible: whatever ours, `--method \
          relaxer` or `--method orion` has exposed under the model or a stronger one, or the exploration has met. What \
-         the trials of ours missed counts as 0. Not critical: the accesses of a cycle that ours predicts are among those \
-         of this one, which ours does not predict; the last column is without them.\n"
+         the trials of ours missed counts as 0. Not critical: the accesses of a cycle that ours predicts are among \
+         those of this one, which ours does not predict; the last column is without them.\n"
     );
     println!("| code | feasible: tso, pso, pslo | missed | not critical | probability | of critical ones |");
     println!("|---|---|---|---|---|---|");
