@@ -190,6 +190,10 @@ pub struct OrionOptions {
     /// wait in the buffer, as under tso. By chance if nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eager: Option<bool>,
+    /// How likely it is, in percent, that a store with which the cycle could begin is left alone: then the cycle comes
+    /// later, as in another round of a loop. The paper's begins with the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skip: u32,
 }
 
 /// How a program runs where nothing is enforced.
@@ -216,7 +220,7 @@ impl Pace {
 
 impl Default for OrionOptions {
     fn default() -> OrionOptions {
-        OrionOptions { buffer: Some(64), patience: 200, all: false, pace: Pace::default(), eager: None }
+        OrionOptions { buffer: Some(64), patience: 200, all: false, pace: Pace::default(), eager: None, skip: 0 }
     }
 }
 

@@ -159,6 +159,9 @@ impl Orion {
         let pending = pending(&actors[choice]);
         let first = self.stops.iter().position(|stop| stop.passable && Orion::is_for(stop, thread, pending.label));
         if let (Some(first), What::Access(access @ Access::Store { .. })) = (first, pending.what) {
+            if self.options.skip > 0 && self.random.below(100) < self.options.skip as usize {
+                return choice;
+            }
             // Lines 6 to 9.
             self.phase = Phase::Trying(Attempt {
                 first,
@@ -183,6 +186,10 @@ impl Orion {
         let n = self.stops.len();
         let stop = |k: usize| &self.stops[(attempt.first + k) % n];
         let What::Access(access) = pending.what else { return Part::Free };
+        // A fence that is tried out has the program point of the access that it is beside.
+        if let Access::Fence { .. } = access {
+            return Part::Free;
+        }
         let at = access.location();
         let overlaps = |other: Option<Location>| other.is_none() || at.zip(other).is_some_and(|(a, b)| a.overlaps(b));
         if Orion::is_for(stop(attempt.turn), thread, pending.label) {

@@ -154,6 +154,13 @@ fn orion_brings_the_cycle_about_in_its_order() {
         let options = OrionOptions { pace, ..options };
         assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options }), 100, "{pace:?}");
     }
+    // Stores with which it could begin are left alone now and then, or always.
+    let with = |skip: u32| {
+        let options = OrionOptions { skip, ..options };
+        cycles(|seed| StrategySpec::Orion { seed, stops: stops.clone(), options })
+    };
+    assert_eq!(with(100), 0);
+    assert!((1..100).contains(&with(70)), "{}", with(70));
     // A cycle that the program does not have is never begun.
     let elsewhere = vec![stop(70, true), stop(71, false)];
     assert_eq!(cycles(|seed| StrategySpec::Orion { seed, stops: elsewhere.clone(), options }), 0);

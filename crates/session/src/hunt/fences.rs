@@ -9,16 +9,16 @@
 use super::campaign::{CHANCE, DELAYS};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
-use super::prevention::{Ordering, preventing};
+use super::prevention::{Ordering, preventing, weaker};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{Attempt, BASE_SEED, EXPLAINED, Exposure, FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Attempt, BASE_SEED, ExposedGraph, Exposure, FencePosition, Fences, ProgramPoint, Subject};
 use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
 use fencepost_predict::{Behind, Item, Profile, cover, passing};
 use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
-use fencepost_trace::{FenceOrder, Model, Points, RelaxerOptions, StrategySpec};
+use fencepost_trace::{Cycle, FenceOrder, Model, OrionOptions, Pace, Points, RelaxerOptions, Stop, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -29,9 +29,14 @@ const LONG: u64 = 1_000;
 
 /// What is advised in the end is held against so many more.
 const MORE: u64 = 200_000;
-/// Besides, so many of all harmful cycles, and of each with each delay, in which only its own stores are late.
+/// Besides, so many in which one cycle is brought about, and of each cycle in each way; before them so many that tell
+/// which cycles the orderings leave.
 const DIRECTED: u64 = 60_000;
-const DIRECTED_EACH: u64 = 300;
+const DIRECTED_EACH: u64 = 2_000;
+const PROBED: u64 = 10_000;
+const PROBED_EACH: u64 = 20;
+/// Of 100 stores with which a cycle could begin, so many are left alone.
+const SKIP: u32 = 70;
 
 /// What lies farther behind an access is not looked at for a place between the two.
 const FARTHEST: usize = 5_000;
@@ -80,20 +85,20 @@ pub fn advise(
     known_failures(subject, options, found, &mut wanted)?;
     let mut chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
     let mut verified = None;
-    let (mut hunts, mut large) = (0, None);
+    let mut hunts = 0;
     for _ in 0..ROUNDS {
         if is_late(deadline) {
             break;
         }
         let mut failing;
-        (verified, failing) = holds(subject, &chosen, deadline, found, &mut large)?;
+        (verified, failing) = holds(subject, options.model, &chosen, deadline, found)?;
         if verified.is_some() {
-            leave_out(subject, &wanted, deadline, found, &mut large, (&mut chosen, &mut verified))?;
+            leave_out(subject, options, &wanted, found, (&mut chosen, &mut verified))?;
             let Some(VerifiedBy::Tested(done)) = verified.filter(|_| subject.longest() <= LONG) else { break };
             // What remains is held against more executions: what is needed may be so rarely.
             let tested = subject.test(done, MORE, &chosen)?;
             found.executions += tested.executions;
-            failing = tested.failing;
+            failing = failed(options.model, tested.failing);
             if failing.is_empty() {
                 break;
             }
@@ -114,29 +119,64 @@ pub fn advise(
     }
     let mut all = wanted.pairs;
     harmful_pairs(found, options.model, false, &mut all);
-    Ok(chosen.iter().map(|(position, order)| advice(subject, *position, *order, &all, verified)).collect())
+    Ok(chosen.iter().map(|ordering| advice(subject, *ordering, &chosen, &all, verified)).collect())
 }
 
 /// Leaves out what nothing depends on. A failure that was met once may be too rare to be met again.
 fn leave_out(
     subject: &mut impl Subject,
+    options: &Options,
     wanted: &Wanted,
-    deadline: Option<Instant>,
     found: &mut Search,
-    large: &mut Option<Vec<Ordering>>,
     (chosen, verified): (&mut Vec<Ordering>, &mut Option<VerifiedBy>),
 ) -> Result<(), Error> {
     let mut i = 0;
-    while chosen.len() > 1 && i < chosen.len() && !is_late(deadline) {
+    while chosen.len() > 1 && i < chosen.len() && !is_late(options.deadline) {
         let mut rest = chosen.clone();
         rest.remove(i);
         let enough = wanted.one_of.iter().all(|list| list.iter().any(|one| is_in_force(*one, &rest)));
-        match if enough { holds(subject, &rest, deadline, found, large)?.0 } else { None } {
+        let how = match (enough, *verified) {
+            (true, _) => holds(subject, options.model, &rest, options.deadline, found)?.0,
+            // Several together may prevent what only one of them prevents alone: an exploration knows.
+            (false, Some(VerifiedBy::Explored)) => is_proved(subject, &rest, found)?.then_some(VerifiedBy::Explored),
+            (false, _) => None,
+        };
+        match how {
             Some(how) => (*chosen, *verified) = (rest, Some(how)),
             None => i += 1,
         }
     }
+    if *verified == Some(VerifiedBy::Explored) {
+        weaken(subject, options, found, chosen)?;
+    }
     Ok(())
+}
+
+/// Replaces full fences by weaker ones where an exploration says that these are enough.
+fn weaken(
+    subject: &mut impl Subject,
+    options: &Options,
+    found: &mut Search,
+    chosen: &mut [Ordering],
+) -> Result<(), Error> {
+    for i in 0..chosen.len() {
+        let full = chosen[i];
+        for order in weaker(options.model).iter().filter(|_| full.1 == FenceOrder::SeqCst) {
+            chosen[i].1 = *order;
+            if !is_late(options.deadline) && is_proved(subject, chosen, found)? {
+                break;
+            }
+            chosen[i] = full;
+        }
+    }
+    Ok(())
+}
+
+/// Was every execution explored with these orderings in force, and none fails?
+fn is_proved(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<bool, Error> {
+    let explored = subject.explore(&[], 0, fences)?;
+    found.executions += explored.executions;
+    Ok(explored.complete && explored.fails.is_none() && !fails_at_random(subject, fences, found)?)
 }
 
 /// Adds what prevents the failures that have been met: of cycles with the same pairs the first.
@@ -166,26 +206,26 @@ fn known_failures(
     Ok(())
 }
 
+/// Executions of a model that fail, by the answers that led to them.
+fn failed(model: Model, failing: Vec<Vec<u32>>) -> Vec<Exposure> {
+    failing.into_iter().map(|choices| failure(model, choices, None)).collect()
+}
+
+/// An execution of a model that fails: the answers that led to it, or its graph.
+fn failure(model: Model, choices: Vec<u32>, graph: Option<ExposedGraph>) -> Exposure {
+    let (failures, with) = (Vec::new(), Vec::new());
+    Exposure { attempt: 0, model, execution: 0, harm: None, failures, choices, graph, with }
+}
+
 /// Adds what prevents executions that fail with these orderings in force. Says whether that is anything new.
 fn mend(
     subject: &mut impl Subject,
     options: &Options,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
     wanted: &mut Wanted,
 ) -> Result<bool, Error> {
-    let exposure = |choices: &Vec<u32>| Exposure {
-        attempt: 0,
-        model: options.model,
-        execution: 0,
-        harm: None,
-        failures: Vec::new(),
-        choices: choices.clone(),
-        graph: None,
-        with: Vec::new(),
-    };
-    let exposures: Vec<Exposure> = failing.iter().filter(|choices| !choices.is_empty()).map(exposure).collect();
-    let exposures: Vec<&Exposure> = exposures.iter().collect();
+    let exposures: Vec<&Exposure> = failing.iter().filter(|exposure| exposure.strategy().is_some()).collect();
     let mut new = false;
     for again in subject.again(&exposures, fences)?.into_iter().flatten().filter(|again| !again.cut) {
         let list = preventing(&again, options.model);
@@ -198,7 +238,7 @@ fn mend(
 fn hunt_again(
     subject: &mut impl Subject,
     options: &Options,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
     found: &mut Search,
     wanted: &mut Wanted,
@@ -221,37 +261,47 @@ fn hunt_again(
 }
 
 /// Does the program never fail as it does only with reordering, with these orderings in force? And how is that known:
-/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; the
-/// answers that led to executions at random that fail. `large`: orderings with which there was too much to explore.
+/// every execution was explored, or so many were run as `test` does. `None` if it fails, or if there was no time; and
+/// executions that fail.
+///
+/// Where there is too much to explore, a part of it is all the same: an exploration goes through what is rare at random
+/// as through everything else.
 fn holds(
     subject: &mut impl Subject,
+    model: Model,
     fences: &Fences,
     deadline: Option<Instant>,
     found: &mut Search,
-    large: &mut Option<Vec<Ordering>>,
-) -> Result<(Option<VerifiedBy>, Vec<Vec<u32>>), Error> {
+) -> Result<(Option<VerifiedBy>, Vec<Exposure>), Error> {
     let mut done = 0;
     let mut fails = false;
     // A few executions at random cost less than an exploration, unless they are long.
     let long = subject.longest() > LONG;
     for (i, portion) in PORTIONS.into_iter().enumerate() {
-        if i == usize::from(!long)
-            && !large.as_ref().is_some_and(|large| fences.iter().all(|fence| large.contains(fence)))
-        {
+        if i == usize::from(!long) {
             let explored = subject.explore(&[], 0, fences)?;
             found.executions += explored.executions;
             fails = explored.fails.is_some();
+            if !explored.failing.is_empty() {
+                let graphs = explored.failing.into_iter();
+                return Ok((None, graphs.map(|graph| failure(model, Vec::new(), Some(graph))).collect()));
+            }
             if explored.complete && !fails {
                 if !fails_at_random(subject, fences, found)? {
                     return Ok((Some(VerifiedBy::Explored), Vec::new()));
                 }
                 subject.distrust();
             }
-            *large = if explored.complete { large.take() } else { Some(fences.to_vec()) };
         }
         if fails && (long || i == 2) {
             // It fails, and so seldom, or so slowly, that others have to say why.
             return Ok((None, Vec::new()));
+        }
+        if i == 2 && !long {
+            let failing = directed(subject, model, fences, found)?;
+            if !failing.is_empty() {
+                return Ok((None, failed(model, failing)));
+            }
         }
         let portion = (portion * LONG / subject.longest().max(LONG)).max(1);
         let tested = subject.test(done, portion, fences)?;
@@ -259,44 +309,71 @@ fn holds(
         // A litmus test is never run at random: all that it does is explored.
         let is_run = i > 0 || tested.executions > 0;
         if !tested.failing.is_empty() || is_late(deadline) || is_run && tested.executions < portion {
-            return Ok((None, tested.failing));
+            return Ok((None, failed(model, tested.failing)));
         }
         done += portion;
     }
-    let failing = if long { Vec::new() } else { directed(subject, fences, found)? };
-    let verified = failing.is_empty().then_some(VerifiedBy::Tested(done));
-    Ok((verified, failing))
+    Ok((Some(VerifiedBy::Tested(done)), Vec::new()))
 }
 
-/// Executions in which the stores of one harmful cycle are late, with these orderings in force: the answers that led to
-/// those that fail because of it. What is rare at random may be met here.
-fn directed(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<Vec<Vec<u32>>, Error> {
-    let harmful: Vec<&Candidate> = found.cycles.iter().filter(|candidate| candidate.is_harmful()).collect();
-    let mut attempts: Vec<Attempt> = Vec::new();
-    for candidate in &harmful {
-        let points = Points::of(&candidate.cycle, |point| subject.point(point).labels);
-        attempts.extend(DELAYS.map(|delay| {
-            let options = RelaxerOptions { chance: CHANCE, store_delay: delay, load_delay: delay / 2 };
-            let strategy = StrategySpec::Relaxer { seed: 0, points: points.clone(), options };
-            Attempt { cycle: candidate.cycle.clone(), strategy }
-        }));
+/// Executions in which a cycle is brought about, or its stores are late, with these orderings in force: the answers
+/// that led to those that fail. What is rare at random may be met here.
+///
+/// Each cycle that was real without the orderings has a few: those that are still real share the rest. In which round
+/// of a loop a cycle begins is left to chance, and threads go on for a while before others do: what a failure needs
+/// besides the cycle is often that somebody is late.
+fn directed(
+    subject: &mut impl Subject,
+    model: Model,
+    fences: &Fences,
+    found: &mut Search,
+) -> Result<Vec<Vec<u32>>, Error> {
+    let is_real = |candidate: &&Candidate| candidate.is_harmful() || candidate.exposed > 0;
+    let cycles: Vec<Cycle> = found.cycles.iter().filter(is_real).map(|candidate| candidate.cycle.clone()).collect();
+    let attempts: Vec<Attempt> = cycles.iter().flat_map(|cycle| ways(subject, model, cycle)).collect();
+    let each = |attempts: &[Attempt], all: u64, most: u64| (all / attempts.len().max(1) as u64).min(most);
+    let few = share(subject, each(&attempts, PROBED, PROBED_EACH)).max(1);
+    let met = subject.direct(&attempts, few, BASE_SEED, fences)?;
+    found.executions += few * attempts.len() as u64;
+    if !met.failing.is_empty() {
+        return Ok(met.failing);
     }
-    let most = (DIRECTED / attempts.len().max(1) as u64).min(DIRECTED_EACH);
-    let each = share(subject, most).max(1);
-    let (_, exposures) = subject.attempt(&attempts, each, BASE_SEED, fences)?;
-    found.executions += each * attempts.len() as u64;
-    let failing = exposures.into_iter().filter(|exposure| exposure.harm.is_some() && !exposure.choices.is_empty());
-    Ok(failing.map(|exposure| exposure.choices).take(EXPLAINED).collect())
+    let real: BTreeSet<&Cycle> = met.met.iter().map(|attempt| &attempts[*attempt].cycle).collect();
+    let rest: Vec<Attempt> = attempts.iter().filter(|attempt| real.contains(&attempt.cycle)).cloned().collect();
+    if rest.is_empty() {
+        return Ok(Vec::new());
+    }
+    let many = share(subject, each(&rest, DIRECTED, DIRECTED_EACH)).max(1);
+    let met = subject.direct(&rest, many, !BASE_SEED, fences)?;
+    found.executions += many * rest.len() as u64;
+    Ok(met.failing)
+}
+
+/// How a cycle is brought about to see what it does.
+fn ways(subject: &impl Subject, model: Model, cycle: &Cycle) -> Vec<Attempt> {
+    let points = Points::of(cycle, |point| subject.point(point).labels);
+    let late = DELAYS.map(|delay| {
+        let options = RelaxerOptions { chance: CHANCE, store_delay: delay, load_delay: delay / 2 };
+        StrategySpec::Relaxer { seed: 0, points: points.clone(), options }
+    });
+    let stops = Stop::of(cycle, model, |point| subject.point(point), |_| Vec::new());
+    let exact = [Pace::Two, Pace::Eight, Pace::Long].map(|pace| {
+        let patience = OrionOptions::default().patience.max(subject.longest());
+        let options = OrionOptions { buffer: None, patience, pace, skip: SKIP, ..OrionOptions::default() };
+        StrategySpec::Orion { seed: 0, stops: stops.clone(), options }
+    });
+    late.into_iter().chain(exact).map(|strategy| Attempt { cycle: cycle.clone(), strategy }).collect()
 }
 
 /// Which of the cycles are in executions that fail: those that are enough for it are harmful.
 fn explain(
     subject: &mut impl Subject,
     search: &mut Search,
-    failing: &[Vec<u32>],
+    failing: &[Exposure],
     fences: &Fences,
 ) -> Result<(), Error> {
-    for (number, choices) in failing.iter().enumerate().filter(|(_, choices)| !choices.is_empty()) {
+    let answers = failing.iter().map(|exposure| &exposure.choices).enumerate();
+    for (number, choices) in answers.filter(|(_, choices)| !choices.is_empty()) {
         let follow = |candidate: &Candidate| Attempt {
             cycle: candidate.cycle.clone(),
             strategy: StrategySpec::Follow { choices: choices.clone() },
@@ -453,13 +530,22 @@ fn always_between(model: Model, (first, second): Pair, profiles: &[Profile]) -> 
 /// An ordering in the words of the program.
 fn advice(
     subject: &impl Subject,
-    position: FencePosition,
-    order: FenceOrder,
+    (position, order): Ordering,
+    chosen: &Fences,
     pairs: &BTreeSet<Pair>,
     verified: Option<VerifiedBy>,
 ) -> FenceAdvice {
     let points = subject.points();
     let point = &points[position.point as usize];
+    // A line may have several.
+    let sides = [true, false].map(|before| {
+        let is_here = |(other, _): &&Ordering| {
+            let label = &points[other.point as usize].label;
+            other.before == before && (&label.file, label.line) == (&point.label.file, point.label.line)
+        };
+        chosen.iter().filter(is_here).map(|(_, order)| *order).reduce(stronger)
+    });
+    let reads = edited(subject, point, sides);
     let (file, line) = (point.label.file.clone(), point.label.line);
     let short = file.rsplit('/').next().unwrap_or(&file).to_owned();
     let served: Vec<(u32, u32)> = pairs
@@ -475,34 +561,25 @@ fn advice(
             format!("{short}:{line}: make this {what} release, or put a {name} before it")
         }
         (FenceOrder::Acquire, false, _) if !point.writes => {
-            format!("{short}:{line}: make this load acquire, or put a {name} behind it")
+            format!("{short}:{line}: make this load acquire, or put a {name} behind it, each time that it is made")
         }
-        (_, before, _) => placed(subject, point, &format!("{short}:{line}"), name, order, before),
+        (_, before, _) => {
+            let place = placed(subject, point, &format!("{short}:{line}"), name, before);
+            reads.as_ref().map_or_else(|| place.clone(), |reads| format!("{place}: {reads}"))
+        }
     };
-    let reads = edited(subject, point, order, position.before);
     let before = position.before;
     let by = verified;
     FenceAdvice { advice, file, line, before, order: kind, pairs: served, verified: by.is_some(), by, reads }
 }
 
 /// Where a fence belongs: at the access itself, each time that it is made.
-fn placed(
-    subject: &impl Subject,
-    point: &ProgramPoint,
-    place: &str,
-    name: &str,
-    order: FenceOrder,
-    before: bool,
-) -> String {
+fn placed(subject: &impl Subject, point: &ProgramPoint, place: &str, name: &str, before: bool) -> String {
     let (what, side) = (if point.writes { "store" } else { "load" }, if before { "before" } else { "behind" });
     let statement = subject.describe().statement(&point.label).unwrap_or_default();
-    let each = match is_condition(&statement) {
+    match is_condition(&statement) {
         true => format!("{place}: {name} {side} the {what} in this condition, at each evaluation"),
         false => format!("{place}: {name} right {side} the {what} of this line, each time"),
-    };
-    match edited(subject, point, order, before) {
-        Some(line) => format!("{each}: {line}"),
-        None => each,
     }
 }
 
@@ -512,28 +589,62 @@ fn is_condition(statement: &str) -> bool {
     heads.iter().any(|head| statement.starts_with(head))
 }
 
-/// The statement as it would read; `None` where a line alone does not tell how.
-fn edited(subject: &impl Subject, point: &ProgramPoint, order: FenceOrder, before: bool) -> Option<String> {
+/// The statement as it would read with fences before and behind it; `None` where a line alone does not tell how.
+fn edited(subject: &impl Subject, point: &ProgramPoint, sides: [Option<FenceOrder>; 2]) -> Option<String> {
     let line = subject.describe().statement(&point.label)?;
-    let (statement, comment) = without_comment(&line);
-    let fence = fence(&point.label.file, order)?;
+    with_fences(&line, &point.label.file, sides)
+}
+
+fn with_fences(line: &str, file: &str, sides: [Option<FenceOrder>; 2]) -> Option<String> {
+    let (statement, comment) = without_comment(line);
+    fence(file, FenceOrder::SeqCst)?;
+    let [before, behind] = sides.map(|order| order.and_then(|order| fence(file, order)));
     let text = if is_condition(statement) {
         let (head, rest) = statement.split_once('(')?;
         // A comma evaluates the fence first, every time.
-        before.then(|| format!("{head}({fence}, {rest}"))?
+        let first = before.map_or_else(String::new, |fence| format!("{fence}, "));
+        match behind {
+            None => format!("{head}({first}{rest}"),
+            // GNU C, as everywhere where ThreadSanitizer is.
+            Some(fence) => {
+                let (condition, rest) = closed(rest).filter(|(condition, _)| is_single(condition))?;
+                format!("{head}({first}({{ int holds = ({condition}) != 0; {fence}; holds; }})){rest}")
+            }
+        }
     } else {
         let first = statement.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
         let is_statement = statement.ends_with(';') && !["for", "else", "do", "case", "default"].contains(&first);
-        let both = if before { format!("{fence}; {statement}") } else { format!("{statement} {fence};") };
-        match first {
-            _ if !is_statement => return None,
-            "return" | "goto" | "break" | "continue" if !before => return None,
-            // What is declared is needed behind; anything else may be all that a branch has.
-            _ if is_declaration(statement) => both,
-            _ => format!("{{ {both} }}"),
+        if !is_statement || behind.is_some() && ["return", "goto", "break", "continue"].contains(&first) {
+            return None;
         }
+        let before = before.map_or_else(String::new, |fence| format!("{fence}; "));
+        let behind = behind.map_or_else(String::new, |fence| format!(" {fence};"));
+        let all = format!("{before}{statement}{behind}");
+        // What is declared is needed behind; anything else may be all that a branch has.
+        if is_declaration(statement) { all } else { format!("{{ {all} }}") }
     };
     Some(if comment.is_empty() { text } else { format!("{text} {comment}") })
+}
+
+/// What stands before the parenthesis that closes one that is open, and what stands behind it.
+fn closed(text: &str) -> Option<(&str, &str)> {
+    let mut open = 1;
+    for (at, c) in text.char_indices() {
+        open = match c {
+            '(' => open + 1,
+            ')' => open - 1,
+            _ => open,
+        };
+        if open == 0 {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Is all of a condition evaluated, so that what is behind it is behind each of its accesses?
+fn is_single(condition: &str) -> bool {
+    !["&&", "||", "?", ",", "\"", "'"].iter().any(|part| condition.contains(part))
 }
 
 /// A fence in the language of the file; `None` if that is not C or C++.
@@ -583,5 +694,23 @@ mod tests {
             assert!(!is_declaration(other), "{other}");
         }
         assert!(is_condition("} while (n != load(&shared));") && !is_condition("x = 1;"));
+        assert_eq!(closed("n != load(&shared));"), Some(("n != load(&shared)", ";")));
+        assert_eq!(closed("(a == b"), None);
+        assert!(is_single("n != load(&shared)") && !is_single("a && b"));
+        let (release, acquire) = (Some(FenceOrder::Release), Some(FenceOrder::Acquire));
+        let both = |line: &str, sides| {
+            let text = with_fences(line, "a.c", sides)?;
+            Some(
+                text.replace("atomic_thread_fence(memory_order_", "F(")
+                    .replace("F(release)", "R")
+                    .replace("F(acquire)", "A"),
+            )
+        };
+        assert_eq!(both("x = 1; /* 3 */", [release, acquire]).as_deref(), Some("{ R; x = 1; A; } /* 3 */"));
+        assert_eq!(both("while (x)", [release, None]).as_deref(), Some("while (R, x)"));
+        let behind = Some("if (({ int holds = (x) != 0; A; holds; })) {");
+        assert_eq!(both("if (x) {", [None, acquire]).as_deref(), behind);
+        assert_eq!(both("if (x && y) {", [None, acquire]), None);
+        assert_eq!(with_fences("x = 1;", "a.rs", [release, None]), None);
     }
 }

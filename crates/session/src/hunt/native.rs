@@ -3,14 +3,14 @@
 use super::options::{Options, is_late};
 use super::points::Points;
 use super::subject::{
-    Again, Attempt, BASE_SEED, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, Looked, MODELS, ProgramPoint,
-    SAMPLES, Sampled, Seen, Subject, Tested,
+    Again, Attempt, BASE_SEED, Directed, EXPLAINED, Explored, ExposedGraph, Exposure, Fences, Looked, MODELS,
+    ProgramPoint, SAMPLES, Sampled, Seen, Subject, Tested,
 };
 use crate::error::Error;
 use crate::event::Log;
 use crate::native::{Program, Suppressions, Symbolizer, blocked, campaign, ended_by, finding, restarted, specify};
 use crate::recording::Recording;
-use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Restart, Stack, output_fingerprint};
+use fencepost_mailbox::{Fence, Frame, Hunt, Observations, Record, Report, Restart, Stack, output_fingerprint};
 use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_predict::Profile;
 use fencepost_report::{Command, Describe};
@@ -270,6 +270,18 @@ impl<'a> NativeSubject<'a> {
     }
 }
 
+impl NativeSubject<'_> {
+    /// The answers that led to executions that fail as none without reordering does.
+    fn failing(&self, results: &Results) -> Vec<Vec<u32>> {
+        let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
+        let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
+        let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
+        failing.extend(wrong.map(|(_, choices)| choices.clone()));
+        failing.truncate(EXPLAINED);
+        failing
+    }
+}
+
 impl Subject for NativeSubject<'_> {
     fn set_model(&mut self, model: Model) {
         self.model = model;
@@ -343,12 +355,16 @@ impl Subject for NativeSubject<'_> {
                 self.outputs.push(fingerprint);
             }
         }
+        let mut explored = explored(&results);
         for found in &results.found {
             if !self.failures.contains(&found.report.fingerprint) {
                 self.failures.push(found.report.fingerprint);
+                if !self.is_suppressed(found) {
+                    explored.failures.push(finding(0, found, &self.symbolizer));
+                }
             }
         }
-        Ok(explored(&results))
+        Ok(explored)
     }
 
     fn distrust(&mut self) {
@@ -363,6 +379,10 @@ impl Subject for NativeSubject<'_> {
         };
         let mut explored = explored(&results);
         explored.fails = self.new_failure(&results);
+        let new = results.found.iter().map(|found| &found.report);
+        let new = new.filter(|report| !self.failures.contains(&report.fingerprint) && !report.steps.is_empty());
+        let graph = |report: &Report| ExposedGraph { steps: report.steps.clone(), shared: report.shared.clone() };
+        explored.failing = new.take(EXPLAINED).map(graph).collect();
         for Traced { trace, frames, .. } in traces(&mut results) {
             explored.profiles.push(self.profile(&trace, &frames));
         }
@@ -398,11 +418,7 @@ impl Subject for NativeSubject<'_> {
         campaign.request.count = executions;
         campaign.request.keep_outputs = true;
         let results = self.run_hunt(&mut campaign)?;
-        let new = results.found.iter().filter(|found| !self.failures.contains(&found.report.fingerprint));
-        let mut failing: Vec<Vec<u32>> = new.map(|found| found.report.choices.clone()).collect();
-        let wrong = results.output_choices.iter().filter(|(text, _)| !self.outputs.contains(&output_fingerprint(text)));
-        failing.extend(wrong.map(|(_, choices)| choices.clone()));
-        failing.truncate(EXPLAINED);
+        let failing = self.failing(&results);
         Ok(Tested { executions: results.executions, blocked: blocked(&results), failing })
     }
 
@@ -464,6 +480,29 @@ impl Subject for NativeSubject<'_> {
         }
         exposures.sort_by_key(|exposure| exposure.execution);
         Ok((cut_off, exposures))
+    }
+
+    fn direct(&mut self, attempts: &[Attempt], trials: u64, seed: u64, fences: &Fences) -> Result<Directed, Error> {
+        let mut directed = Directed::default();
+        for (_, tasks) in pieces(attempts) {
+            let mut campaign = self.campaign(self.model, fences);
+            campaign.request.count = tasks.len() as u64 * trials;
+            campaign.request.keep_outputs = true;
+            campaign.request.campaign = CampaignSpec::Hunt(Trials { seed, each: trials, tasks });
+            campaign.request.hunt = Some(self.hunt());
+            let results = self.run_hunt(&mut campaign)?;
+            directed.failing.extend(self.failing(&results));
+            let met = results.exposed.iter().filter_map(|record| match record {
+                Record::Exposed { task, .. } => Some(*task as usize),
+                _ => None,
+            });
+            directed.met.extend(met);
+            if !directed.failing.is_empty() || is_late(self.options.deadline) {
+                break;
+            }
+        }
+        directed.failing.truncate(EXPLAINED);
+        Ok(directed)
     }
 
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error> {

@@ -36,11 +36,7 @@ pub fn preventing(again: &Again, model: Model) -> Vec<Ordering> {
     if trace.events.len() > LONGEST || !is_possible(&trace, model) {
         return Vec::new();
     }
-    let weaker: &[FenceOrder] = match model {
-        Model::Pso => &[FenceOrder::Release],
-        Model::Pslo => &[FenceOrder::Release, FenceOrder::Acquire],
-        _ => &[],
-    };
+    let weaker = weaker(model);
     let mut preventing = Vec::new();
     let met: BTreeSet<u32> = trace.events.iter().filter_map(point).collect();
     for (own, before) in met.into_iter().flat_map(|point| [(point, true), (point, false)]) {
@@ -55,6 +51,15 @@ pub fn preventing(again: &Again, model: Model) -> Vec<Ordering> {
         }
     }
     preventing
+}
+
+/// What is weaker than a full fence, and keeps something in order that the model does not.
+pub fn weaker(model: Model) -> &'static [FenceOrder] {
+    match model {
+        Model::Pso => &[FenceOrder::Release],
+        Model::Pslo => &[FenceOrder::Release, FenceOrder::Acquire],
+        _ => &[],
+    }
 }
 
 fn is_possible(trace: &Trace, model: Model) -> bool {

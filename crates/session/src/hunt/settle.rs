@@ -40,6 +40,7 @@ pub fn is_small(
     }
     let baseline = subject.baseline(fences)?;
     seen.executions += baseline.executions;
+    seen.failures.extend(baseline.failures);
     Ok(baseline.complete)
 }
 

@@ -7,6 +7,7 @@ use fencepost_report::Describe;
 use fencepost_trace::{
     Cycle, CyclePoint, FenceOrder, Finding, FindingKind, GraphStep, Label, Model, StrategySpec, Trace,
 };
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// How many executions with reordering show what threads can do then.
@@ -26,6 +27,15 @@ pub struct Tested {
     /// The answers that led to executions that fail as none without reordering does: one for each kind of failure. None
     /// of an execution that was too long for its answers to be kept.
     pub failing: Vec<Vec<u32>>,
+}
+
+/// Executions in which cycles were to be brought about.
+#[derive(Default)]
+pub struct Directed {
+    /// As in [`Tested`], whether the cycle is in them or not.
+    pub failing: Vec<Vec<u32>>,
+    /// The attempts that were successful in some execution.
+    pub met: BTreeSet<usize>,
 }
 
 /// Executions with reordering in which cycles were looked for.
@@ -106,6 +116,10 @@ pub struct Explored {
     pub exposures: Vec<Exposure>,
     /// How the program fails as it never does without reordering, if it does.
     pub fails: Option<String>,
+    /// Executions that fail like that: one for each kind of failure.
+    pub failing: Vec<ExposedGraph>,
+    /// Without reordering: how the program fails, as far as executions at random have not shown it.
+    pub failures: Vec<Finding>,
 }
 
 /// Where an ordering is that the program does not have.
@@ -209,6 +223,14 @@ pub trait Subject {
         seed: u64,
         fences: &Fences,
     ) -> Result<(u64, Vec<Exposure>), Error>;
+
+    /// Tries to bring cycles about in the same way, and looks at whatever fails.
+    fn direct(&mut self, attempts: &[Attempt], trials: u64, seed: u64, fences: &Fences) -> Result<Directed, Error> {
+        let (_, exposures) = self.attempt(attempts, trials, seed, fences)?;
+        let met = exposures.iter().map(|exposure| exposure.attempt).collect();
+        let failing = exposures.into_iter().filter(|exposure| exposure.harm.is_some() && !exposure.choices.is_empty());
+        Ok(Directed { failing: failing.map(|exposure| exposure.choices).take(EXPLAINED).collect(), met })
+    }
 
     /// Runs executions again, with these fences in force; one that left no trace is `None`.
     fn again(&mut self, exposures: &[&Exposure], fences: &Fences) -> Result<Vec<Option<Again>>, Error>;
