@@ -28,6 +28,12 @@ pub trait Threads {
     /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
 
+    /// The same, asked because `thread` is about to access it.
+    fn initial_for(&self, thread: ThreadId, at: Location) -> Value {
+        let _ = thread;
+        self.initial(at)
+    }
+
     /// The locations whose final values matter. Where a model leaves the order of the last stores open, it is decided
     /// for these.
     fn observed(&self) -> &[Location] {
@@ -80,6 +86,15 @@ pub trait Threads {
     fn is_abandoned(&self) -> bool {
         false
     }
+
+    /// A thread that did something else than before, although it was answered the same.
+    fn diverged(&self) -> Option<ThreadId> {
+        None
+    }
+
+    /// Somebody is about to look at the program itself. One that is not run where it is known what its threads do is
+    /// run to where the execution at hand is.
+    fn run_for_real(&mut self) {}
 
     /// A digest of everything that decides what `thread` does from its last operation on, the replies still
     /// to come aside: where it is and what its local variables hold. `None` if the front end cannot tell.

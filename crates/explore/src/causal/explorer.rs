@@ -197,7 +197,8 @@ impl<T: Threads> Explorer<T> {
                 self.wake();
                 continue;
             }
-            let flow = match Run::new(self, &task).run() {
+            let ended = Run::new(self, &task).run().and_then(|ended| self.make_real(ended));
+            let flow = match ended {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
                     return Err(match self.cells.take_merged() {
@@ -240,6 +241,20 @@ impl<T: Threads> Explorer<T> {
         let history = |t: usize| if t == thread.index() { Some(now) } else { before.histories[t] };
         let others = (0..before.histories.len()).filter(|t| *t != met.thread.index()).filter_map(history);
         Some((met.cell, others.collect()))
+    }
+
+    /// Whoever is told of an execution finds the program there.
+    fn make_real(&mut self, ended: Ended) -> Result<Ended, ExploreError> {
+        if matches!(ended, Ended::InVain) {
+            return Ok(ended);
+        }
+        let program = &mut self.walk.program;
+        program.run_for_real();
+        match program.diverged() {
+            Some(thread) => Err(ExploreError::Nondeterministic(thread)),
+            None if program.is_abandoned() => Ok(Ended::InVain),
+            None => Ok(ended),
+        }
     }
 
     fn tell<V: Visitor<T>>(&mut self, ended: Ended, visitor: &mut V) -> Flow {

@@ -71,6 +71,7 @@
 
 mod explorer;
 mod knowledge;
+mod memoised;
 mod orders;
 mod part;
 mod posed;
@@ -83,6 +84,7 @@ mod team;
 
 pub use explorer::{Equivalence, Explorer};
 pub use knowledge::Label;
+pub use memoised::Memoised;
 pub use part::{Part, Saved};
 pub use posed::{Constraint, Posed, Puzzle};
 pub use register::Register;

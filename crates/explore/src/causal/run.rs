@@ -123,11 +123,16 @@ impl<'a, T: Threads> Run<'a, T> {
             if self.explorer.walk.program.is_abandoned() {
                 return Ok(Ended::InVain);
             }
-            if let Some(limit) = self.settle()? {
-                return Ok(limit);
+            let limit = self.settle()?;
+            let program = &self.explorer.walk.program;
+            if let Some(thread) = program.diverged() {
+                return Err(ExploreError::Nondeterministic(thread));
             }
-            if self.explorer.walk.program.is_abandoned() {
+            if program.is_abandoned() {
                 return Ok(Ended::InVain);
+            }
+            if let Some(limit) = limit {
+                return Ok(limit);
             }
             if self.explorer.graph.len() > self.explorer.options.max_events {
                 return Ok(Ended::Stuck(Stuck::Limit));
@@ -192,7 +197,7 @@ impl<'a, T: Threads> Run<'a, T> {
         };
         let place = match access.location() {
             None => Place::NONE,
-            Some(at) => cells.place(at, graph, |at| walk.program.initial(at))?,
+            Some(at) => cells.place(at, graph, |at| walk.program.initial_for(thread, at))?,
         };
         Ok((access, place))
     }
@@ -408,7 +413,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 moved = true;
                 continue;
             };
-            let place = cells.place(at, graph, |at| walk.program.initial(at))?;
+            let place = cells.place(at, graph, |at| walk.program.initial_for(thread, at))?;
             if matches!(access, Access::Store { .. }) && graph.location(place) == at {
                 self.add_write(thread, access, place);
                 moved = true;

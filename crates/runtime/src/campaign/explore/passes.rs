@@ -14,7 +14,7 @@ use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
 use fencepost_explore::Outlook;
-use fencepost_explore::causal::{self, Equivalence};
+use fencepost_explore::causal::{self, Equivalence, Memoised};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Halt, Options, Races, Task, replay_steps};
 use fencepost_mailbox::{Record, Request, Rhythm, limit};
 use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
@@ -109,6 +109,7 @@ fn explore(
             return graphs(Explorer::new(program, options)?, tasks, jobs, is_resumed).map(|tasks| (tasks, None));
         }
     };
+    let program = Memoised::new(program);
     let mut explorer = causal::Explorer::new(program, options, equivalence)?.remembering(remember);
     let fit = |left: &Option<Left>| !matches!(left, Some(Left::Reads(saved)) if !common::fit(saved.states()));
     let jobs = if jobs > 1 && fit(&left) && common::is_there() { jobs } else { 1 };
@@ -164,7 +165,7 @@ const UNREADABLE: &str = "what a process of the exploration has left could not b
 
 /// By what is read.
 fn reads(
-    mut explorer: causal::Explorer<Program>,
+    mut explorer: causal::Explorer<Memoised<Program>>,
     mut jobs: u32,
     is_resumed: bool,
 ) -> Result<(Left, Option<Answers>), ExploreError> {

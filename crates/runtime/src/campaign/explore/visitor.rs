@@ -1,7 +1,7 @@
 //! What is told of each execution.
 
 use super::passes::{MOST_CUT_OFF, STEPS, reach, stop};
-use super::program::{Program, has_other_ends, take_verdict};
+use super::program::{has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
 use super::{request, safety, shared, state, unsupported};
 use crate::campaign::conclusion::{self, Explored};
@@ -10,6 +10,7 @@ use crate::drive::ending::{self, Verdict};
 use crate::drive::findings;
 use crate::results;
 use crate::threads::fibers;
+use fencepost_engine::Threads;
 use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
 use fencepost_mailbox::limit;
 use fencepost_memory::graph::{Graph, Node};
@@ -66,7 +67,7 @@ impl Report {
 }
 
 /// An execution that was told of is looked through for what a hunt looks for.
-fn hunted(program: &Program, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
+fn hunted<P: Threads>(program: &P, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
     if hunt::is_watching() {
         hunt::look(|| trace_of(program, graph, request().model, Outcome::Finished), steps);
     }
@@ -79,7 +80,7 @@ fn is_cancelled(thread: ThreadId) -> bool {
 }
 
 /// An execution for which another one stands. A hunt looks at it all the same, and counts it.
-fn redundant(program: &Program, graph: &Graph) -> Flow {
+fn redundant<P: Threads>(program: &P, graph: &Graph) -> Flow {
     if !hunt::is_watching() {
         return Flow::Continue(());
     }
@@ -90,8 +91,8 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
     Flow::Continue(())
 }
 
-impl Visitor<Program> for Report {
-    fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
+impl<P: Threads> Visitor<P> for Report {
+    fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         safety::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
@@ -99,7 +100,7 @@ impl Visitor<Program> for Report {
         flow
     }
 
-    fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         safety::look(graph);
         let flow = match stuck {
@@ -114,7 +115,7 @@ impl Visitor<Program> for Report {
         flow
     }
 
-    fn ended(&mut self, program: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+    fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         safety::look(graph);
         let verdict = take_verdict(Some(end.thread));
@@ -125,11 +126,11 @@ impl Visitor<Program> for Report {
         flow
     }
 
-    fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &P, _: &Graph, _: ThreadId, _: Failure) -> Flow {
         ending::internal("a failure is an end of the process")
     }
 
-    fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &P, graph: &Graph, _: Node, _: Node) -> Flow {
         // A plain access to an atomic: the race detector has seen it, too.
         exploring().executions.fetch_add(1, Relaxed);
         self.report(&Verdict::Exit(0), || steps_of(graph))

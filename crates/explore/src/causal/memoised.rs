@@ -1,0 +1,341 @@
+//! A program whose threads run only where they have not been before.
+//!
+//! A thread is a function of the replies that it gets, of what its creator did before it, and of what threads did
+//! whose end it has waited for. So what it asks for next is remembered in a tree, by replies. An execution is a walk
+//! through these trees as long as all that it comes to is known, and no thread of the program runs. The first reply
+//! that nobody has given before makes the program run: it is put back to its beginning, gets all replies of this
+//! execution again, and goes on. So does whoever needs the program itself ([`Threads::run_for_real`]).
+//!
+//! *Local states* are compared within one run of the program: what is left in registers and on the stack by functions
+//! that have returned may differ from run to run. So not the digests are remembered, but which of the places on the
+//! way to a place have the same one.
+
+use fencepost_engine::Threads;
+use fencepost_trace::{Access, Label, Location, Op, Reply, ThreadId, Value};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+/// No place of a tree.
+const NONE: u32 = u32::MAX;
+/// So many executions in a row may come without a run of the program: who looks at it from outside sees that it goes
+/// on.
+const MOST_WALKS: u32 = 1 << 10;
+/// Spreads numbers over all bits.
+const FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// Where a thread asks for something.
+struct Place {
+    /// What it was told before: the way to it from the place before.
+    way: Way,
+    op: Op,
+    label: u32,
+    digest: Option<u64>,
+    /// The first of the places after it, and the next one after the same place.
+    first: u32,
+    next: u32,
+}
+
+/// What a thread was told.
+#[derive(Clone, Copy, PartialEq)]
+struct Way {
+    value: Value,
+    success: bool,
+    /// The thread begins here, which is this one: the place before it is its creator's.
+    begins: Option<ThreadId>,
+    /// It has waited for the end of another thread, which came at this place.
+    joined: u32,
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    /// Where it is; if it has not begun, where its creator created it.
+    at: u32,
+    has_begun: bool,
+    /// Digests of this run of the program on the way here, and what stands for them.
+    digests: Vec<(u64, u64)>,
+}
+
+/// A reply that was given in the execution at hand.
+struct Given {
+    thread: ThreadId,
+    reply: Reply,
+    /// How much of the list of clocks is from before, or of this.
+    clock: usize,
+}
+
+struct Inner<T> {
+    program: T,
+    places: Vec<Place>,
+    /// The first places of the threads that are there from the start.
+    first: u32,
+    threads: Vec<Thread>,
+    initial_threads: u32,
+    /// What memory holds initially; where threads set that, by the place of the one who asks.
+    initial: FxHashMap<(Location, u32), Value>,
+    given: Vec<Given>,
+    clocks: Vec<u32>,
+    /// Does the program run?
+    is_live: bool,
+    /// Executions since it did.
+    walks: u32,
+    diverged: Option<ThreadId>,
+}
+
+/// A program and what its threads have been seen to do.
+pub struct Memoised<T> {
+    inner: RefCell<Inner<T>>,
+    observed: Vec<Location>,
+}
+
+impl<T: Threads> Memoised<T> {
+    /// Nothing has been seen of the program.
+    pub fn new(program: T) -> Memoised<T> {
+        let observed = program.observed().to_vec();
+        let inner = Inner {
+            program,
+            places: Vec::new(),
+            first: NONE,
+            threads: Vec::new(),
+            initial_threads: 0,
+            initial: FxHashMap::default(),
+            given: Vec::new(),
+            clocks: Vec::new(),
+            is_live: false,
+            walks: MOST_WALKS,
+            diverged: None,
+        };
+        Memoised { inner: RefCell::new(inner), observed }
+    }
+}
+
+impl<T: Threads> Inner<T> {
+    fn start(&mut self) -> u32 {
+        self.given.clear();
+        self.clocks.clear();
+        self.is_live = self.walks >= MOST_WALKS;
+        self.walks += 1;
+        if self.is_live {
+            self.walks = 0;
+            self.initial_threads = self.program.start();
+        }
+        self.reset();
+        self.initial_threads
+    }
+
+    /// All threads are at their beginnings.
+    fn reset(&mut self) {
+        self.threads.truncate(self.initial_threads as usize);
+        self.threads.resize_with(self.initial_threads as usize, Thread::default);
+        for thread in &mut self.threads {
+            thread.at = NONE;
+            thread.has_begun = false;
+            thread.digests.clear();
+        }
+    }
+
+    /// Where a thread is.
+    fn place(&self, thread: ThreadId) -> Option<&Place> {
+        self.places.get(self.threads[thread.index()].at as usize)
+    }
+
+    /// What memory holds there initially; `asked_at` tells apart what may be set up differently.
+    fn initial(&mut self, asked_at: u32, at: Location) -> Value {
+        if let Some(value) = self.initial.get(&(at, asked_at)) {
+            return *value;
+        }
+        self.run_for_real();
+        let value = self.program.initial(at);
+        self.initial.insert((at, asked_at), value);
+        value
+    }
+
+    /// Runs the program to where this execution is.
+    fn run_for_real(&mut self) {
+        if std::mem::replace(&mut self.is_live, true) {
+            return;
+        }
+        self.walks = 0;
+        self.program.start();
+        self.reset();
+        let given = std::mem::take(&mut self.given);
+        let mut clock = 0;
+        for Given { thread, reply, clock: end } in &given {
+            if self.program.wants_clocks() {
+                self.program.set_clock(*thread, &self.clocks[clock..*end]);
+            }
+            clock = *end;
+            self.resume_live(*thread, *reply);
+            if self.program.is_abandoned() || self.diverged.is_some() {
+                break;
+            }
+        }
+    }
+
+    /// The way that a thread takes with this reply, and the first place that may be at its end.
+    fn way(&self, thread: ThreadId, reply: Reply) -> (Way, u32) {
+        let Thread { at, has_begun, .. } = self.threads[thread.index()];
+        let Reply { value, success } = reply;
+        let first = self.places.get(at as usize).map_or(self.first, |place| place.first);
+        let begins = (!has_begun).then_some(thread);
+        let joined = match self.places.get(at as usize).filter(|_| has_begun) {
+            Some(Place { op: Op::Join(other), .. }) => self.threads[other.index()].at,
+            _ => NONE,
+        };
+        (Way { value, success, begins, joined }, first)
+    }
+
+    fn find(&self, way: &Way, first: u32) -> Option<u32> {
+        let mut next = first;
+        while let Some(place) = self.places.get(next as usize) {
+            if place.way == *way {
+                return Some(next);
+            }
+            next = place.next;
+        }
+        None
+    }
+
+    /// A thread that exists from now on is created here.
+    fn note_creation(&mut self, thread: ThreadId, reply: Reply) {
+        let Thread { at, has_begun, .. } = self.threads[thread.index()];
+        if has_begun && self.places.get(at as usize).is_some_and(|place| place.op == Op::Spawn) {
+            let child = reply.value.0 as usize;
+            if self.threads.len() <= child {
+                self.threads.resize_with(child + 1, Thread::default);
+            }
+            self.threads[child].at = at;
+        }
+    }
+
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        if self.is_live {
+            return self.resume_live(thread, reply);
+        }
+        let (way, first) = self.way(thread, reply);
+        match self.find(&way, first) {
+            Some(at) => {
+                self.given.push(Given { thread, reply, clock: self.clocks.len() });
+                self.note_creation(thread, reply);
+                let run = &mut self.threads[thread.index()];
+                (run.at, run.has_begun) = (at, true);
+                self.places[at as usize].op
+            }
+            None => {
+                // What was said of the clock is for this resumption.
+                let clock = self.clocks.split_off(self.given.last().map_or(0, |given| given.clock));
+                self.run_for_real();
+                if self.program.is_abandoned() || self.diverged.is_some() {
+                    return Op::Quit;
+                }
+                if self.program.wants_clocks() {
+                    self.program.set_clock(thread, &clock);
+                }
+                self.resume_live(thread, reply)
+            }
+        }
+    }
+
+    fn resume_live(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        let (way, first) = self.way(thread, reply);
+        let known = self.find(&way, first);
+        self.note_creation(thread, reply);
+        let op = self.program.resume(thread, reply);
+        if self.program.is_abandoned() {
+            return op;
+        }
+        let may_read = !matches!(op, Op::Access(Access::Store { .. } | Access::Fence { .. }));
+        let raw = if may_read { self.program.digest(thread) } else { None };
+        if let Some(at) = known {
+            let Place { op: before, digest, .. } = &self.places[at as usize];
+            if *before != op {
+                self.diverged = Some(thread);
+            }
+            let run = &mut self.threads[thread.index()];
+            (run.at, run.has_begun) = (at, true);
+            run.digests.extend(raw.zip(*digest));
+            return op;
+        }
+        let label = self.program.label(thread);
+        let at = self.places.len() as u32;
+        let run = &mut self.threads[thread.index()];
+        let digest = raw.map(|raw| {
+            let same = run.digests.iter().find(|(other, _)| *other == raw).map(|(_, stands)| *stands);
+            let stands = same.unwrap_or_else(|| (u64::from(at) + 1).wrapping_mul(FACTOR));
+            run.digests.push((raw, stands));
+            stands
+        });
+        let before = std::mem::replace(&mut run.at, at);
+        run.has_begun = true;
+        self.places.push(Place { way, op, label, digest, first: NONE, next: first });
+        match before {
+            NONE => self.first = at,
+            before => self.places[before as usize].first = at,
+        }
+        op
+    }
+}
+
+impl<T: Threads> Threads for Memoised<T> {
+    fn start(&mut self) -> u32 {
+        self.inner.get_mut().start()
+    }
+
+    fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        self.inner.get_mut().resume(thread, reply)
+    }
+
+    fn initial(&self, at: Location) -> Value {
+        self.inner.borrow_mut().initial(NONE, at)
+    }
+
+    fn initial_for(&self, thread: ThreadId, at: Location) -> Value {
+        let mut inner = self.inner.borrow_mut();
+        // What locks and the like begin with is what threads have set them up with.
+        let asked_at = if at.as_hidden().is_some() { inner.threads[thread.index()].at } else { NONE };
+        inner.initial(asked_at, at)
+    }
+
+    fn observed(&self) -> &[Location] {
+        &self.observed
+    }
+
+    fn label(&self, thread: ThreadId) -> u32 {
+        let inner = self.inner.borrow();
+        inner.place(thread).map_or(0, |place| place.label)
+    }
+
+    fn describe(&self, label: u32) -> Label {
+        self.inner.borrow().program.describe(label)
+    }
+
+    fn wants_clocks(&self) -> bool {
+        self.inner.borrow().program.wants_clocks()
+    }
+
+    fn set_clock(&mut self, thread: ThreadId, clock: &[u32]) {
+        let inner = self.inner.get_mut();
+        if inner.is_live {
+            inner.program.set_clock(thread, clock);
+        } else {
+            inner.clocks.extend_from_slice(clock);
+        }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        let inner = self.inner.borrow();
+        inner.is_live && inner.program.is_abandoned()
+    }
+
+    fn diverged(&self) -> Option<ThreadId> {
+        self.inner.borrow().diverged
+    }
+
+    fn run_for_real(&mut self) {
+        self.inner.get_mut().run_for_real();
+    }
+
+    fn digest(&self, thread: ThreadId) -> Option<u64> {
+        let inner = self.inner.borrow();
+        inner.place(thread)?.digest
+    }
+}
