@@ -2,6 +2,28 @@
 
 use fencepost_trace::{Label, Location, Op, Reply, ThreadId, Value};
 
+/// A reply that a thread was given.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// To whom.
+    pub thread: ThreadId,
+    /// What.
+    pub reply: Reply,
+    /// Where the thread's clock ends in the list of clocks; it begins where that of the reply before ends.
+    pub clock: u32,
+}
+
+/// Where a program is in an execution: all replies so far, and what they have led to.
+#[derive(Clone, Debug, Default)]
+pub struct Position {
+    /// The replies, in the order in which they were given.
+    pub given: Vec<Given>,
+    /// What threads were told of their clocks, one after the other.
+    pub clocks: Vec<u32>,
+    /// By thread: where it is, as a number of the program's own, and whether it has begun.
+    pub places: Vec<(u32, bool)>,
+}
+
 /// A program whose threads can be run one operation at a time.
 ///
 /// The protocol of one execution:
@@ -95,6 +117,17 @@ pub trait Threads {
     /// Somebody is about to look at the program itself. One that is not run where it is known what its threads do is
     /// run to where the execution at hand is.
     fn run_for_real(&mut self) {}
+
+    /// Where the program is in the execution at hand, if it can return there.
+    fn position(&self) -> Option<Position> {
+        None
+    }
+
+    /// Returns to a position of this execution or of another one.
+    fn return_to(&mut self, position: &Position) {
+        let _ = position;
+        unreachable!("internal error: a program that gives no positions");
+    }
 
     /// A digest of everything that decides what `thread` does from its last operation on, the replies still
     /// to come aside: where it is and what its local variables hold. `None` if the front end cannot tell.

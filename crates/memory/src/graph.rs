@@ -626,6 +626,31 @@ impl Graph {
         }
     }
 
+    /// Computes the clocks of all events anew: after sources have been swapped those at hand are of the past.
+    pub fn refresh_clocks(&mut self) {
+        let mut done = vec![false; self.nodes.len()];
+        done[Node::INIT.index()] = true;
+        let mut next = vec![0; self.threads.len()];
+        // Program order and reads-from together have no cycle, so that somebody can always go on.
+        let mut left = self.nodes.len() - 1;
+        while left > 0 {
+            let before = left;
+            for (thread, next) in next.iter_mut().enumerate() {
+                while let Some(node) = self.threads[thread].get(*next).copied() {
+                    let data = &self.nodes[node.index()];
+                    if data.flags.has(Flags::READ) && !done[data.source.index()] {
+                        break;
+                    }
+                    self.update_clocks(node);
+                    done[node.index()] = true;
+                    *next += 1;
+                    left -= 1;
+                }
+            }
+            assert!(left < before, "internal error: events that read each other");
+        }
+    }
+
     /// Makes room for more threads in every clock.
     fn widen(&mut self, threads: usize) {
         let (old, new) = (self.stride, threads.next_power_of_two());

@@ -219,7 +219,7 @@ impl<T: Threads> Explorer<T> {
     /// reads where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is
     /// left. Says what this relies on: where it reads, and the histories of the others.
     fn is_met_anyway(&self, task: &Task) -> Option<(Location, Vec<History>)> {
-        let Last { before, thread, label } = task.last.as_ref()?;
+        let Last { before, thread, label, .. } = task.last.as_ref()?;
         let knowledge = &self.knowledge;
         let at = before.histories[thread.index()]?;
         let now = knowledge.known_after(at, *label)?;

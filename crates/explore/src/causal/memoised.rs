@@ -10,7 +10,7 @@
 //! that have returned may differ from run to run. So not the digests are remembered, but which of the places on the
 //! way to a place have the same one.
 
-use fencepost_engine::Threads;
+use fencepost_engine::{Given, Position, Threads};
 use fencepost_trace::{Access, Label, Location, Op, Reply, ThreadId, Value};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -55,14 +55,6 @@ struct Thread {
     digests: Vec<(u64, u64)>,
 }
 
-/// A reply that was given in the execution at hand.
-struct Given {
-    thread: ThreadId,
-    reply: Reply,
-    /// How much of the list of clocks is from before, or of this.
-    clock: usize,
-}
-
 struct Inner<T> {
     program: T,
     places: Vec<Place>,
@@ -72,6 +64,7 @@ struct Inner<T> {
     initial_threads: u32,
     /// What memory holds initially; where threads set that, by the place of the one who asks.
     initial: FxHashMap<(Location, u32), Value>,
+    /// The replies of this execution.
     given: Vec<Given>,
     clocks: Vec<u32>,
     /// Does the program run?
@@ -101,6 +94,7 @@ impl<T: Threads> Memoised<T> {
             given: Vec::new(),
             clocks: Vec::new(),
             is_live: false,
+            // Nothing is known, not even how many threads there are.
             walks: MOST_WALKS,
             diverged: None,
         };
@@ -112,14 +106,22 @@ impl<T: Threads> Inner<T> {
     fn start(&mut self) -> u32 {
         self.given.clear();
         self.clocks.clear();
-        self.is_live = self.walks >= MOST_WALKS;
-        self.walks += 1;
+        self.is_live = self.is_time_to_run();
         if self.is_live {
-            self.walks = 0;
             self.initial_threads = self.program.start();
         }
         self.reset();
         self.initial_threads
+    }
+
+    /// An execution begins: has the program not run for long?
+    fn is_time_to_run(&mut self) -> bool {
+        self.walks += 1;
+        let is_time = self.walks > MOST_WALKS;
+        if is_time {
+            self.walks = 0;
+        }
+        is_time
     }
 
     /// All threads are at their beginnings.
@@ -130,6 +132,25 @@ impl<T: Threads> Inner<T> {
             thread.at = NONE;
             thread.has_begun = false;
             thread.digests.clear();
+        }
+    }
+
+    fn position(&self) -> Position {
+        let places = self.threads.iter().map(|thread| (thread.at, thread.has_begun)).collect();
+        Position { given: self.given.clone(), clocks: self.clocks.clone(), places }
+    }
+
+    fn return_to(&mut self, position: &Position) {
+        let Position { given, clocks, places } = position;
+        self.given.clone_from(given);
+        self.clocks.clone_from(clocks);
+        self.threads.resize_with(places.len(), Thread::default);
+        for (thread, (at, has_begun)) in self.threads.iter_mut().zip(places) {
+            (thread.at, thread.has_begun) = (*at, *has_begun);
+        }
+        self.is_live = false;
+        if self.is_time_to_run() {
+            self.run_for_real();
         }
     }
 
@@ -158,17 +179,18 @@ impl<T: Threads> Inner<T> {
         self.program.start();
         self.reset();
         let given = std::mem::take(&mut self.given);
-        let mut clock = 0;
-        for Given { thread, reply, clock: end } in &given {
+        let mut begin = 0;
+        for Given { thread, reply, clock } in &given {
             if self.program.wants_clocks() {
-                self.program.set_clock(*thread, &self.clocks[clock..*end]);
+                self.program.set_clock(*thread, &self.clocks[begin..*clock as usize]);
             }
-            clock = *end;
+            begin = *clock as usize;
             self.resume_live(*thread, *reply);
             if self.program.is_abandoned() || self.diverged.is_some() {
                 break;
             }
         }
+        self.given = given;
     }
 
     /// The way that a thread takes with this reply, and the first place that may be at its end.
@@ -208,31 +230,26 @@ impl<T: Threads> Inner<T> {
     }
 
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
-        if self.is_live {
-            return self.resume_live(thread, reply);
-        }
-        let (way, first) = self.way(thread, reply);
-        match self.find(&way, first) {
-            Some(at) => {
-                self.given.push(Given { thread, reply, clock: self.clocks.len() });
+        if !self.is_live {
+            let (way, first) = self.way(thread, reply);
+            if let Some(at) = self.find(&way, first) {
                 self.note_creation(thread, reply);
                 let run = &mut self.threads[thread.index()];
                 (run.at, run.has_begun) = (at, true);
-                self.places[at as usize].op
+                self.given.push(Given { thread, reply, clock: self.clocks.len() as u32 });
+                return self.places[at as usize].op;
             }
-            None => {
-                // What was said of the clock is for this resumption.
-                let clock = self.clocks.split_off(self.given.last().map_or(0, |given| given.clock));
-                self.run_for_real();
-                if self.program.is_abandoned() || self.diverged.is_some() {
-                    return Op::Quit;
-                }
-                if self.program.wants_clocks() {
-                    self.program.set_clock(thread, &clock);
-                }
-                self.resume_live(thread, reply)
+            self.run_for_real();
+            if self.program.is_abandoned() || self.diverged.is_some() {
+                return Op::Quit;
+            }
+            if self.program.wants_clocks() {
+                let begin = self.given.last().map_or(0, |given| given.clock as usize);
+                self.program.set_clock(thread, &self.clocks[begin..]);
             }
         }
+        self.given.push(Given { thread, reply, clock: self.clocks.len() as u32 });
+        self.resume_live(thread, reply)
     }
 
     fn resume_live(&mut self, thread: ThreadId, reply: Reply) -> Op {
@@ -316,9 +333,8 @@ impl<T: Threads> Threads for Memoised<T> {
         let inner = self.inner.get_mut();
         if inner.is_live {
             inner.program.set_clock(thread, clock);
-        } else {
-            inner.clocks.extend_from_slice(clock);
         }
+        inner.clocks.extend_from_slice(clock);
     }
 
     fn is_abandoned(&self) -> bool {
@@ -332,6 +348,14 @@ impl<T: Threads> Threads for Memoised<T> {
 
     fn run_for_real(&mut self) {
         self.inner.get_mut().run_for_real();
+    }
+
+    fn position(&self) -> Option<Position> {
+        Some(self.inner.borrow().position())
+    }
+
+    fn return_to(&mut self, position: &Position) {
+        self.inner.get_mut().return_to(position);
     }
 
     fn digest(&self, thread: ThreadId) -> Option<u64> {

@@ -3,7 +3,7 @@
 use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
-use super::task::{Before, Choice, Last, Reader, Task, node_of, steps_of};
+use super::task::{Before, Choice, Last, Reader, Task, Whole, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
@@ -12,6 +12,9 @@ use fencepost_engine::Threads;
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
+
+/// Of so many open tasks the state is kept; where there are more, the program is run again.
+const MOST_WHOLE: usize = 1 << 12;
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -24,7 +27,7 @@ pub(super) enum Ended {
 
 /// A read that a thread is at.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+pub(super) struct Pending {
     access: Access,
     place: Place,
     /// It has one source, and waits for it.
@@ -151,10 +154,38 @@ impl<'a, T: Threads> Run<'a, T> {
 
     // ---- along the steps ----
 
+    /// Goes on from the state before the task's last read, if all of it is there.
+    fn return_to(&mut self, last: &Last) -> bool {
+        let Last { before, thread, label, other } = last;
+        let Some(Whole { graph, stand, pending, base }) = &before.whole else { return false };
+        self.explorer.walk.return_to(stand);
+        match base {
+            Some(base) => self.explorer.desk.set_base(base),
+            None => self.explorer.desk.forget(),
+        }
+        self.histories.clone_from(&before.histories);
+        self.pending.clone_from(pending);
+        self.refuted.clone_from(&before.refuted);
+        let read = self.pending[thread.index()].expect("a thread that reads is at a read");
+        match (self.task.choice, other) {
+            (Some(choice), _) => {
+                self.explorer.graph.clone_from(graph);
+                self.add_read(*thread, read.access, read.place, Node(choice.source), label.variant);
+            }
+            (None, Some(other)) => self.add_read_of(*thread, read.place, Graph::clone(other)),
+            (None, None) => return false,
+        }
+        true
+    }
+
     fn replay(&mut self) -> Result<(), ExploreError> {
-        let Explorer { walk, graph, .. } = &mut *self.explorer;
+        if self.task.last.as_ref().is_some_and(|last| self.return_to(last)) {
+            return Ok(());
+        }
+        let Explorer { walk, graph, desk, .. } = &mut *self.explorer;
         walk.start();
         *graph = Graph::new();
+        desk.forget();
         for t in 0..walk.threads.len() as u32 {
             let root = self.explorer.knowledge.root(ThreadId(t));
             self.histories.push(Some(root));
@@ -484,7 +515,6 @@ impl<'a, T: Threads> Run<'a, T> {
     /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
     /// module documentation.
     fn advance(&mut self) -> Advanced {
-        self.explorer.desk.clear();
         let (asked, Found { mut transitions, known, .. }) = self.ask();
         if transitions.is_empty() && !known {
             return Advanced::Nobody;
@@ -724,9 +754,10 @@ impl<'a, T: Threads> Run<'a, T> {
             return None;
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        if !desk.is_prepared() {
+        if !desk.is_prepared(length) {
             graph.truncate(length);
-            desk.prepare(graph, checker, |node, list| alike_sources(equivalence, graph, node, list));
+            let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
+            desk.prepare(graph, checker, sources, |read, write| may_read(equivalence, graph, read, write));
             graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
         }
@@ -764,20 +795,22 @@ impl<'a, T: Threads> Run<'a, T> {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
             Way::Other(graph) => {
                 self.flush();
-                let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
-                let length = graph.len() - usize::from(exclusive);
-                self.explorer.graph = *graph;
-                let order = exclusive.then(|| {
-                    let graph = &self.explorer.graph;
-                    graph.writes(pending.place).to_vec()
-                });
-                self.explorer.graph.truncate(length);
-                let read = self.explorer.graph.last();
-                self.finish_read(thread, read);
-                if let Some(order) = order {
-                    self.explorer.graph.reorder(pending.place, &order);
-                }
+                self.add_read_of(thread, pending.place, *graph);
             }
+        }
+    }
+
+    /// Adds a read that is the last of another graph, which takes the place of this one.
+    fn add_read_of(&mut self, thread: ThreadId, place: Place, graph: Graph) {
+        let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
+        let length = graph.len() - usize::from(exclusive);
+        let order = exclusive.then(|| graph.writes(place).to_vec());
+        self.explorer.graph = graph;
+        self.explorer.graph.truncate(length);
+        let read = self.explorer.graph.last();
+        self.finish_read(thread, read);
+        if let Some(order) = order {
+            self.explorer.graph.reorder(place, &order);
         }
     }
 
@@ -789,15 +822,17 @@ impl<'a, T: Threads> Run<'a, T> {
         let length = self.explorer.graph.len() - 1;
         let before = Arc::new(self.before());
         for Transition { thread, label, way, .. } in transitions {
-            let last = Some(Last { before: Arc::clone(&before), thread, label });
+            let mut last = Last { before: Arc::clone(&before), thread, label, other: None };
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), last, expanded: None });
+                    self.noted.push(Noted { length, choice: Some(choice), last: Some(last), expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None, last });
+                    last.other = before.whole.is_some().then(|| Arc::from(graph));
+                    let (length, choice, last) = (steps.len(), None, Some(last));
+                    self.explorer.tasks.push(Task { length, steps, choice, last });
                 }
             }
         }
@@ -814,7 +849,16 @@ impl<'a, T: Threads> Run<'a, T> {
             Reader { thread, cell: self.explorer.graph.location(pending.place), labels, all }
         });
         let (readers, histories) = (readers.collect(), self.histories.clone());
-        Before { name: self.name(), histories, readers, refuted: self.refuted.clone() }
+        Before { name: self.name(), histories, readers, refuted: self.refuted.clone(), whole: self.whole() }
+    }
+
+    fn whole(&self) -> Option<Whole> {
+        let Explorer { walk, graph, tasks, desk, .. } = &*self.explorer;
+        if tasks.len() + self.noted.len() > MOST_WHOLE {
+            return None;
+        }
+        let stand = walk.stand()?;
+        Some(Whole { graph: graph.clone(), stand, pending: self.pending.clone(), base: desk.base() })
     }
 
     /// Makes tasks of what was noted.
@@ -1052,6 +1096,13 @@ fn has_no_other(equivalence: Equivalence, graph: &Graph, read: Node) -> bool {
     let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
     let own = key(data.source);
     graph.writes(data.place).iter().filter(|write| key(**write) == own).count() == 1
+}
+
+/// May the read read this write without anybody's noticing?
+fn may_read(equivalence: Equivalence, graph: &Graph, read: Node, write: Node) -> bool {
+    let data = graph.node(read);
+    let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
+    equivalence == Equivalence::Values && !is_forced(graph.location(data.place)) && key(write) == key(data.source)
 }
 
 /// Adds to the list what a read may read without anybody's noticing.

@@ -30,6 +30,7 @@
 mod common;
 mod passes;
 mod program;
+mod races;
 mod safety;
 mod saved;
 mod visitor;

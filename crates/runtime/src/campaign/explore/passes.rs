@@ -5,7 +5,7 @@ use super::safety::{self, Safety};
 use super::saved::{self, Left};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, Shares, exploring, fork, hand_over, join_children, leave};
-use super::{STATE, State, common, request, shared, state, unseen, unsupported};
+use super::{STATE, State, common, races, request, shared, state, unseen, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, RUNS, Verdict};
@@ -298,6 +298,7 @@ fn start_over() -> Report {
     results::forget();
     hunt::start_over();
     safety::begin();
+    races::begin();
     let mut state = state();
     drop(results::take_incomplete());
     state.next_fork = RUNS.load(Relaxed) + RUNS_ALONE;

@@ -3,7 +3,7 @@
 use super::passes::{MOST_CUT_OFF, STEPS, reach, stop};
 use super::program::{has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
-use super::{request, safety, shared, state, unsupported};
+use super::{races, request, safety, shared, state, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, Verdict};
@@ -95,6 +95,7 @@ impl<P: Threads> Visitor<P> for Report {
     fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         safety::look(graph);
+        races::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
         hunted(program, graph, || steps_of(graph));
         flow
@@ -103,6 +104,7 @@ impl<P: Threads> Visitor<P> for Report {
     fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         safety::look(graph);
+        races::look(graph);
         let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
@@ -118,6 +120,7 @@ impl<P: Threads> Visitor<P> for Report {
     fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         safety::look(graph);
+        races::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         let steps = || steps_to_end(graph, end.thread, others);
