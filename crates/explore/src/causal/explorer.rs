@@ -286,7 +286,7 @@ impl<T: Threads> Explorer<T> {
         // What became known meanwhile was not watched.
         self.knowledge.grown.push(watcher);
         others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-        self.expanded.push(Expanded { task: Some(task), cells, others });
+        self.expanded.push(Expanded { task: Some(task.lean()), cells, others });
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.

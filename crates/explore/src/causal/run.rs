@@ -13,8 +13,9 @@ use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
 
-/// Of so many open tasks the state is kept; where there are more, the program is run again.
-const MOST_WHOLE: usize = 1 << 12;
+/// States of open tasks are kept as long as they have so many events together: some hundred bytes for each. Where
+/// there are more, the program is run again.
+const MOST_EVENTS: usize = 1 << 18;
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -156,8 +157,8 @@ impl<'a, T: Threads> Run<'a, T> {
 
     /// Goes on from the state before the task's last read, if all of it is there.
     fn return_to(&mut self, last: &Last) -> bool {
-        let Last { before, thread, label, other } = last;
-        let Some(Whole { graph, stand, pending, base }) = &before.whole else { return false };
+        let Last { before, thread, label, whole, other } = last;
+        let Some(Whole { graph, stand, pending, base }) = whole.as_deref() else { return false };
         self.explorer.walk.return_to(stand);
         match base {
             Some(base) => self.explorer.desk.set_base(base),
@@ -820,9 +821,9 @@ impl<'a, T: Threads> Run<'a, T> {
             return;
         }
         let length = self.explorer.graph.len() - 1;
-        let before = Arc::new(self.before());
+        let (before, whole) = (Arc::new(self.before()), self.whole().map(Arc::new));
         for Transition { thread, label, way, .. } in transitions {
-            let mut last = Last { before: Arc::clone(&before), thread, label, other: None };
+            let mut last = Last { before: Arc::clone(&before), thread, label, whole: whole.clone(), other: None };
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
@@ -830,7 +831,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    last.other = before.whole.is_some().then(|| Arc::from(graph));
+                    last.other = whole.is_some().then(|| Arc::from(graph));
                     let (length, choice, last) = (steps.len(), None, Some(last));
                     self.explorer.tasks.push(Task { length, steps, choice, last });
                 }
@@ -849,12 +850,12 @@ impl<'a, T: Threads> Run<'a, T> {
             Reader { thread, cell: self.explorer.graph.location(pending.place), labels, all }
         });
         let (readers, histories) = (readers.collect(), self.histories.clone());
-        Before { name: self.name(), histories, readers, refuted: self.refuted.clone(), whole: self.whole() }
+        Before { name: self.name(), histories, readers, refuted: self.refuted.clone() }
     }
 
     fn whole(&self) -> Option<Whole> {
         let Explorer { walk, graph, tasks, desk, .. } = &*self.explorer;
-        if tasks.len() + self.noted.len() > MOST_WHOLE {
+        if (tasks.len() + self.noted.len()) * graph.len() > MOST_EVENTS {
             return None;
         }
         let stand = walk.stand()?;

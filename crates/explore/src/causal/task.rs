@@ -80,6 +80,8 @@ pub(super) struct Last {
     pub before: Arc<Before>,
     pub thread: ThreadId,
     pub label: Label,
+    /// All of the state before, to go on from without running it again.
+    pub whole: Option<Arc<Whole>>,
     /// The graph with this read, if it is another one than that of the state before.
     pub other: Option<Arc<Graph>>,
 }
@@ -93,8 +95,6 @@ pub(super) struct Before {
     pub readers: Vec<Reader>,
     /// What threads with these histories cannot read next.
     pub refuted: Vec<(History, Label)>,
-    /// All of it, to go on from without running it again.
-    pub whole: Option<Whole>,
 }
 
 /// All of a state.
@@ -122,6 +122,14 @@ impl Task {
     /// Everything.
     pub fn root() -> Task {
         Task { steps: Arc::new([]), length: 0, choice: None, last: None }
+    }
+
+    /// The same without what takes much memory: it may wait for long.
+    pub(super) fn lean(mut self) -> Task {
+        if let Some(last) = &mut self.last {
+            (last.whole, last.other) = (None, None);
+        }
+        self
     }
 
     pub(super) fn steps(&self) -> &[Step] {
