@@ -6,7 +6,7 @@ use crate::event::{Event, Log};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, clear, clear_saved, try_out, write_whole};
 use crate::request::CampaignRequest;
-use fencepost_report::{Command, Describe, Evidence, Report, Restarted, Race, RunReport, Seen, Verdict, html};
+use fencepost_report::{Command, Describe, Evidence, Race, Report, Restarted, RunReport, Seen, Verdict, html};
 use fencepost_trace::Finding;
 use std::path::Path;
 use std::rc::Rc;

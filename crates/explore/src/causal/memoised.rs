@@ -25,19 +25,15 @@ const FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Where a thread asks for something.
 struct Place {
-    /// What it was told before: the way to it from the place before.
-    way: Way,
     op: Op,
     label: u32,
     digest: Option<u64>,
-    /// The first of the places after it, and the next one after the same place.
-    first: u32,
-    next: u32,
 }
 
-/// What a thread was told.
-#[derive(Clone, Copy, PartialEq)]
+/// What a thread was told, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Way {
+    from: u32,
     value: Value,
     success: bool,
     /// The thread begins here, which is this one: the place before it is its creator's.
@@ -58,8 +54,9 @@ struct Thread {
 struct Inner<T> {
     program: T,
     places: Vec<Place>,
-    /// The first places of the threads that are there from the start.
-    first: u32,
+    /// To which place a way leads. There may be as many from one place as another thread has histories, where it is
+    /// joined.
+    ways: FxHashMap<Way, u32>,
     threads: Vec<Thread>,
     initial_threads: u32,
     /// What memory holds initially; where threads set that, by the place of the one who asks.
@@ -87,7 +84,7 @@ impl<T: Threads> Memoised<T> {
         let inner = Inner {
             program,
             places: Vec::new(),
-            first: NONE,
+            ways: FxHashMap::default(),
             threads: Vec::new(),
             initial_threads: 0,
             initial: FxHashMap::default(),
@@ -193,28 +190,16 @@ impl<T: Threads> Inner<T> {
         self.given = given;
     }
 
-    /// The way that a thread takes with this reply, and the first place that may be at its end.
-    fn way(&self, thread: ThreadId, reply: Reply) -> (Way, u32) {
+    /// The way that a thread takes with this reply.
+    fn way(&self, thread: ThreadId, reply: Reply) -> Way {
         let Thread { at, has_begun, .. } = self.threads[thread.index()];
         let Reply { value, success } = reply;
-        let first = self.places.get(at as usize).map_or(self.first, |place| place.first);
         let begins = (!has_begun).then_some(thread);
         let joined = match self.places.get(at as usize).filter(|_| has_begun) {
             Some(Place { op: Op::Join(other), .. }) => self.threads[other.index()].at,
             _ => NONE,
         };
-        (Way { value, success, begins, joined }, first)
-    }
-
-    fn find(&self, way: &Way, first: u32) -> Option<u32> {
-        let mut next = first;
-        while let Some(place) = self.places.get(next as usize) {
-            if place.way == *way {
-                return Some(next);
-            }
-            next = place.next;
-        }
-        None
+        Way { from: at, value, success, begins, joined }
     }
 
     /// A thread that exists from now on is created here.
@@ -231,8 +216,8 @@ impl<T: Threads> Inner<T> {
 
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
         if !self.is_live {
-            let (way, first) = self.way(thread, reply);
-            if let Some(at) = self.find(&way, first) {
+            let known = self.ways.get(&self.way(thread, reply)).copied();
+            if let Some(at) = known {
                 self.note_creation(thread, reply);
                 let run = &mut self.threads[thread.index()];
                 (run.at, run.has_begun) = (at, true);
@@ -253,8 +238,8 @@ impl<T: Threads> Inner<T> {
     }
 
     fn resume_live(&mut self, thread: ThreadId, reply: Reply) -> Op {
-        let (way, first) = self.way(thread, reply);
-        let known = self.find(&way, first);
+        let way = self.way(thread, reply);
+        let known = self.ways.get(&way).copied();
         self.note_creation(thread, reply);
         let op = self.program.resume(thread, reply);
         if self.program.is_abandoned() {
@@ -281,13 +266,9 @@ impl<T: Threads> Inner<T> {
             run.digests.push((raw, stands));
             stands
         });
-        let before = std::mem::replace(&mut run.at, at);
-        run.has_begun = true;
-        self.places.push(Place { way, op, label, digest, first: NONE, next: first });
-        match before {
-            NONE => self.first = at,
-            before => self.places[before as usize].first = at,
-        }
+        (run.at, run.has_begun) = (at, true);
+        self.places.push(Place { op, label, digest });
+        self.ways.insert(way, at);
         op
     }
 }

@@ -324,13 +324,7 @@ impl Question {
     }
 
     /// Adds what the graph has from this event on.
-    fn extend(
-        &mut self,
-        graph: &Graph,
-        checker: &Checker,
-        from: usize,
-        sources: impl Fn(Node, &mut Vec<u32>),
-    ) -> bool {
+    fn extend(&mut self, graph: &Graph, checker: &Checker, from: usize, sources: impl Fn(Node, &mut Vec<u32>)) -> bool {
         self.writes.resize(graph.places() * self.orders.words(), 0);
         self.taken.resize(self.events + graph.places(), 0);
         self.odd.resize(graph.places(), false);

@@ -173,7 +173,10 @@ impl<'a, T: Threads> Run<'a, T> {
                 self.explorer.graph.clone_from(graph);
                 self.add_read(*thread, read.access, read.place, Node(choice.source), label.variant);
             }
-            (None, Some(other)) => self.add_read_of(*thread, read.place, Graph::clone(other)),
+            (None, Some(other)) => {
+                self.explorer.graph.clone_from(other);
+                self.add_read_of(*thread, read.place);
+            }
             (None, None) => return false,
         }
         true
@@ -796,17 +799,18 @@ impl<'a, T: Threads> Run<'a, T> {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
             Way::Other(graph) => {
                 self.flush();
-                self.add_read_of(thread, pending.place, *graph);
+                self.explorer.graph = *graph;
+                self.add_read_of(thread, pending.place);
             }
         }
     }
 
-    /// Adds a read that is the last of another graph, which takes the place of this one.
-    fn add_read_of(&mut self, thread: ThreadId, place: Place, graph: Graph) {
+    /// Adds the read that is the last of the graph, which has taken the place of that without it.
+    fn add_read_of(&mut self, thread: ThreadId, place: Place) {
+        let graph = &self.explorer.graph;
         let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
         let length = graph.len() - usize::from(exclusive);
         let order = exclusive.then(|| graph.writes(place).to_vec());
-        self.explorer.graph = graph;
         self.explorer.graph.truncate(length);
         let read = self.explorer.graph.last();
         self.finish_read(thread, read);
