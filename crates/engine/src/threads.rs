@@ -123,10 +123,16 @@ pub trait Threads {
         None
     }
 
-    /// Returns to a position of this execution or of another one.
-    fn return_to(&mut self, position: &Position) {
+    /// Returns to a position of this execution or of another one; false if it cannot.
+    fn return_to(&mut self, position: &Position) -> bool {
         let _ = position;
-        unreachable!("internal error: a program that gives no positions");
+        false
+    }
+
+    /// Has a thread come by what lies on the stack of another? Then what [`digest`](Threads::digest) says of that one
+    /// depends on how far others have come, and is worth something within one run of the program only.
+    fn has_shared_stacks(&self) -> bool {
+        false
     }
 
     /// A digest of everything that decides what `thread` does from its last operation on, the replies still

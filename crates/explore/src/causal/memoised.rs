@@ -8,7 +8,8 @@
 //!
 //! *Local states* are compared within one run of the program: what is left in registers and on the stack by functions
 //! that have returned may differ from run to run. So not the digests are remembered, but which of the places on the
-//! way to a place have the same one.
+//! way to a place have the same one. Where threads share what lies on their stacks, states depend on how far others
+//! have come in the run at hand: such a program runs as if there was nothing here.
 
 use fencepost_engine::{Given, Position, Threads};
 use fencepost_trace::{Access, Label, Location, Op, Reply, ThreadId, Value};
@@ -69,6 +70,8 @@ struct Inner<T> {
     /// Executions since it did.
     walks: u32,
     diverged: Option<ThreadId>,
+    /// Nothing is remembered: see above.
+    is_off: bool,
 }
 
 /// A program and what its threads have been seen to do.
@@ -94,6 +97,7 @@ impl<T: Threads> Memoised<T> {
             // Nothing is known, not even how many threads there are.
             walks: MOST_WALKS,
             diverged: None,
+            is_off: false,
         };
         Memoised { inner: RefCell::new(inner), observed }
     }
@@ -103,7 +107,8 @@ impl<T: Threads> Inner<T> {
     fn start(&mut self) -> u32 {
         self.given.clear();
         self.clocks.clear();
-        self.is_live = self.is_time_to_run();
+        self.is_off = self.program.has_shared_stacks();
+        self.is_live = self.is_time_to_run() || self.is_off;
         if self.is_live {
             self.initial_threads = self.program.start();
         }
@@ -132,12 +137,18 @@ impl<T: Threads> Inner<T> {
         }
     }
 
-    fn position(&self) -> Position {
+    fn position(&self) -> Option<Position> {
+        if self.program.has_shared_stacks() {
+            return None;
+        }
         let places = self.threads.iter().map(|thread| (thread.at, thread.has_begun)).collect();
-        Position { given: self.given.clone(), clocks: self.clocks.clone(), places }
+        Some(Position { given: self.given.clone(), clocks: self.clocks.clone(), places })
     }
 
-    fn return_to(&mut self, position: &Position) {
+    fn return_to(&mut self, position: &Position) -> bool {
+        if self.program.has_shared_stacks() {
+            return false;
+        }
         let Position { given, clocks, places } = position;
         self.given.clone_from(given);
         self.clocks.clone_from(clocks);
@@ -149,6 +160,7 @@ impl<T: Threads> Inner<T> {
         if self.is_time_to_run() {
             self.run_for_real();
         }
+        true
     }
 
     /// Where a thread is.
@@ -158,6 +170,9 @@ impl<T: Threads> Inner<T> {
 
     /// What memory holds there initially; `asked_at` tells apart what may be set up differently.
     fn initial(&mut self, asked_at: u32, at: Location) -> Value {
+        if self.is_off {
+            return self.program.initial(at);
+        }
         if let Some(value) = self.initial.get(&(at, asked_at)) {
             return *value;
         }
@@ -215,6 +230,9 @@ impl<T: Threads> Inner<T> {
     }
 
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        if self.is_off {
+            return self.program.resume(thread, reply);
+        }
         if !self.is_live {
             let known = self.ways.get(&self.way(thread, reply)).copied();
             if let Some(at) = known {
@@ -289,7 +307,10 @@ impl<T: Threads> Threads for Memoised<T> {
     fn initial_for(&self, thread: ThreadId, at: Location) -> Value {
         let mut inner = self.inner.borrow_mut();
         // What locks and the like begin with is what threads have set them up with.
-        let asked_at = if at.as_hidden().is_some() { inner.threads[thread.index()].at } else { NONE };
+        let asked_at = match at.as_hidden() {
+            Some(_) if !inner.is_off => inner.threads[thread.index()].at,
+            _ => NONE,
+        };
         inner.initial(asked_at, at)
     }
 
@@ -299,7 +320,7 @@ impl<T: Threads> Threads for Memoised<T> {
 
     fn label(&self, thread: ThreadId) -> u32 {
         let inner = self.inner.borrow();
-        inner.place(thread).map_or(0, |place| place.label)
+        if inner.is_off { inner.program.label(thread) } else { inner.place(thread).map_or(0, |place| place.label) }
     }
 
     fn describe(&self, label: u32) -> Label {
@@ -332,15 +353,15 @@ impl<T: Threads> Threads for Memoised<T> {
     }
 
     fn position(&self) -> Option<Position> {
-        Some(self.inner.borrow().position())
+        self.inner.borrow().position()
     }
 
-    fn return_to(&mut self, position: &Position) {
-        self.inner.get_mut().return_to(position);
+    fn return_to(&mut self, position: &Position) -> bool {
+        self.inner.get_mut().return_to(position)
     }
 
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         let inner = self.inner.borrow();
-        inner.place(thread)?.digest
+        if inner.is_off { inner.program.digest(thread) } else { inner.place(thread)?.digest }
     }
 }

@@ -159,7 +159,9 @@ impl<'a, T: Threads> Run<'a, T> {
     fn return_to(&mut self, last: &Last) -> bool {
         let Last { before, thread, label, whole, other } = last;
         let Some(Whole { graph, stand, pending, base }) = whole.as_deref() else { return false };
-        self.explorer.walk.return_to(stand);
+        if !self.explorer.walk.return_to(stand) {
+            return false;
+        }
         match base {
             Some(base) => self.explorer.desk.set_base(base),
             None => self.explorer.desk.forget(),
@@ -626,16 +628,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let cell = graph.location(pending.place);
         let refuses =
             |write: Node| !walk.sets.passes(guard, extract(cell, &pending.access, graph.written(pending.place, write)));
-        let writes = graph.writes(pending.place);
-        // What a thread has written over is not the last.
-        let is_over = |write: Node| {
-            let data = graph.node(write);
-            writes[1..].iter().map(|other| graph.node(*other)).any(|o| o.thread == data.thread && o.index > data.index)
-        };
-        match writes {
-            [init] => refuses(*init),
-            _ => writes[1..].iter().any(|write| refuses(*write) && !is_over(*write)),
-        }
+        let writes = graph.writes(pending.place).iter();
+        writes.into_iter().any(|write| refuses(*write) && !is_written_over(graph, pending.place, *write))
     }
 
     /// If somebody was not asked who may go on: more may be known of those one day.
@@ -932,7 +926,8 @@ impl<'a, T: Threads> Run<'a, T> {
             let index = match finals.iter().position(|(other, _)| *other == place) {
                 Some(index) => index,
                 None => {
-                    finals.push((place, graph.writes(place).iter().map(|w| w.0).collect()));
+                    let writes = graph.writes(place).iter().filter(|write| !is_written_over(graph, place, **write));
+                    finals.push((place, writes.map(|w| w.0).collect()));
                     finals.len() - 1
                 }
             };
@@ -1028,6 +1023,15 @@ impl<'a, T: Threads> Run<'a, T> {
             finals.pop();
         }
     }
+}
+
+/// Has the write's own thread written there again? Then it is not the last; nor is what was there initially, if anybody
+/// has written.
+fn is_written_over(graph: &Graph, place: Place, write: Node) -> bool {
+    let others = &graph.writes(place)[1..];
+    let data = graph.node(write);
+    let is_later = |other: &NodeData| other.thread == data.thread && other.index > data.index;
+    if write == Node::INIT { !others.is_empty() } else { others.iter().any(|other| is_later(graph.node(*other))) }
 }
 
 /// The write of a read-modify-write, where its read says.

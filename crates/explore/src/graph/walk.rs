@@ -200,13 +200,16 @@ impl<T: Threads> Walk<T> {
         Some(Stand { position, threads, creation, ends })
     }
 
-    /// Returns there.
-    pub(crate) fn return_to(&mut self, stand: &Stand) {
+    /// Returns there; false if the program cannot.
+    pub(crate) fn return_to(&mut self, stand: &Stand) -> bool {
         let Stand { position, threads, creation, ends } = stand;
-        self.program.return_to(position);
+        if !self.program.return_to(position) {
+            return false;
+        }
         self.threads.clone_from(threads);
         self.creation.clone_from(creation);
         self.ends.clone_from(ends);
+        true
     }
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
