@@ -41,6 +41,7 @@ pub fn run(request: &'static Request) {
         verdicts: Vec::new(),
         safety: request.watch.first().map(|model| Safety::new(*model)),
         cut_off: 0,
+        turns: 0,
         open: false,
         children: Vec::new(),
         is_child: false,
@@ -316,7 +317,8 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
         return Flow::Break(());
     }
     tell_outlook(explorer.open(), exploring.executions.load(Relaxed) + exploring.blocked.load(Relaxed));
-    if RUNS.load(Relaxed).is_multiple_of(8) && saved::is_due() {
+    let turns = state().turns;
+    if turns.is_multiple_of(8) && saved::is_due() {
         if !state().children.is_empty() {
             exploring.pause.store(1, Relaxed);
             return Flow::Break(());
@@ -351,6 +353,11 @@ pub(super) fn tell_outlook(open: usize, done: u64) {
 /// After every run: is it time to stop?
 fn is_time_to_stop() -> Flow {
     let exploring = exploring();
+    let turns = {
+        let mut state = state();
+        state.turns += 1;
+        state.turns
+    };
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
     }
@@ -362,7 +369,7 @@ fn is_time_to_stop() -> Flow {
         return Flow::Break(());
     }
     if let CampaignSpec::Explore { deadline: Some(deadline), .. } = request().campaign
-        && (RUNS.load(Relaxed).is_multiple_of(16) || state().cut_off > 0)
+        && (turns.is_multiple_of(16) || state().cut_off > 0)
         && sys::monotonic() >= deadline
     {
         return reach(limit::TIME);
