@@ -27,6 +27,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("machine", "random executions per second and model", machine::measure),
     ("check", "time per execution of exhaustive exploration of native programs, beside GenMC", check::measure),
     ("causal", "exploration by what is read, beside the tables of maximal causality reduction", causal::measure),
+    ("speed", "of that, the time per execution alone", causal::measure_speed),
     ("questions", "the questions of exploration by values, asked of Z3 as well", causal::questions),
     ("safe", "what safe explores beside check, and what watching costs", safe::measure),
     ("hunt", "violations of sequential consistency, in the layout of Relaxer's and Orion's tables", hunt::measure),
@@ -50,8 +51,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     for (name, what, measure) in MEASUREMENTS {
-        // The tables of `hunt` have what `exposure` prints, too.
-        if wanted.is_empty() && *name != "exposure" || wanted.iter().any(|w| w == name) {
+        // The tables of `hunt` have what `exposure` prints, too, and those of `causal` what `speed` does.
+        if wanted.is_empty() && !["exposure", "speed"].contains(name) || wanted.iter().any(|w| w == name) {
             println!("## {name}: {what}\n");
             measure();
             println!();

@@ -300,3 +300,76 @@ fn limits_are_said() {
     assert_eq!(summary(&steps).0, "incomplete");
     assert!(steps.stderr.contains("limit of steps"), "{}", steps.stderr);
 }
+
+/// The pairs of lines that race, as they are told, with what is done there.
+fn races(run: &Run) -> Vec<String> {
+    let races = run.json()["races"].as_array().cloned().unwrap_or_default();
+    let access = |access: &Json| format!("{} in {}", access["access"].as_str().unwrap_or("?"), access["function"]);
+    let told = |race: &Json| [&race["accesses"][0], &race["accesses"][1]].map(access).join(", ").replace('"', "");
+    races.iter().map(told).collect()
+}
+
+/// Under sc, tso and pso races are no errors, but told: those that the execution at hand has, and none where locks,
+/// joins, or atomics that release and acquire order the accesses.
+#[test]
+fn races_are_told_beside_the_verdict() {
+    let lock = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; int x;";
+    let locked = "pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);";
+    let racing = two("int x, r;", "x = 1;", "r = x;", "");
+    let half_locked = two(lock, locked, "x = 7;", "");
+    let protected = two(lock, locked, locked, "assert(x == 2);");
+    let published = two(
+        "int x, r; atomic_int f;",
+        "x = 1; atomic_store_explicit(&f, 1, memory_order_release);",
+        "if (atomic_load_explicit(&f, memory_order_acquire)) r = x;",
+        "",
+    );
+    let too_weak = two(
+        "int x, r; atomic_int f;",
+        "x = 1; atomic_store_explicit(&f, 1, memory_order_release);",
+        "if (atomic_load_explicit(&f, memory_order_relaxed)) r = x;",
+        "",
+    );
+    let atomic = two("int x, r;", "__atomic_store_n(&x, 1, __ATOMIC_SEQ_CST);", "r = x;", "");
+    for model in ["sc", "tso", "pso"] {
+        for method in ["graph", "rf", "causal"] {
+            let check = |program: &str| {
+                let run = check(program, &["--model", model, "--method", method]);
+                assert_eq!(summary(&run).0, "pass", "{}", run.stderr);
+                races(&run)
+            };
+            let which = format!("{model} {method}");
+            assert_eq!(check(&racing), ["write in a, read in b"], "{which}");
+            assert_eq!(check(&half_locked), ["read in a, write in b", "write in a, write in b"], "{which}");
+            assert_eq!(check(&protected), [""; 0], "{which}");
+            assert_eq!(check(&published), [""; 0], "{which}");
+            assert_eq!(check(&too_weak), ["write in a, read in b"], "{which}");
+            assert_eq!(check(&atomic), ["atomic write in a, read in b"], "{which}");
+        }
+    }
+    assert_eq!(races(&check(&racing, &["--model", "c11"])), [""; 0], "a finding there");
+}
+
+/// A thread that waits for a variable on its own stack: what that holds meanwhile is none of its state, so that every
+/// method leaves the same rounds out. One thread looks at most twice (three ways), another at most twice and then
+/// once more if it has seen nothing (four ways), and all of these go together.
+#[test]
+fn who_waits_for_what_lies_on_its_own_stack() {
+    let program = format!(
+        "{START}static atomic_int *n;\n\
+         static void *set(void *p) {{ atomic_store(n, 1); return p; }}\n\
+         static int look(void) {{ int r = 0; for (int i = 0; i < 2 && !(r = atomic_load(n)); i++) {{}} return r; }}\n\
+         static void *twice(void *p) {{ look(); return p; }}\n\
+         static void *once_more(void *p) {{ if (!look()) atomic_load(n); return p; }}\n\
+         static void wait(void) {{ atomic_int l = 0; n = &l; pthread_t a, b, c; pthread_create(&a, 0, twice, 0);\n\
+         pthread_create(&b, 0, set, 0); pthread_create(&c, 0, once_more, 0);\n\
+         while (!atomic_load(n)) {{}} while (!atomic_load(n)) {{}}\n\
+         pthread_join(a, 0); pthread_join(b, 0); pthread_join(c, 0); }}\n\
+         int main(void) {{ wait(); return 0; }}\n"
+    );
+    for model in ["sc", "tso", "pso"] {
+        for method in ["graph", "rf", "causal"] {
+            passes(&check(&program, &["--model", model, "--method", method]), 12);
+        }
+    }
+}

@@ -35,5 +35,5 @@ pub use run::run;
 pub use strategy::{
     Actor, Drains, Follow, OnSchedule, Orion, Pending, Planned, Random, Relaxer, Sampler, Strategy, What,
 };
-pub use threads::Threads;
+pub use threads::{Given, Position, Threads};
 pub use waitset::WaitSets;

@@ -2,6 +2,28 @@
 
 use fencepost_trace::{Label, Location, Op, Reply, ThreadId, Value};
 
+/// A reply that a thread was given.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// To whom.
+    pub thread: ThreadId,
+    /// What.
+    pub reply: Reply,
+    /// Where the thread's clock ends in the list of clocks; it begins where that of the reply before ends.
+    pub clock: u32,
+}
+
+/// Where a program is in an execution: all replies so far, and what they have led to.
+#[derive(Clone, Debug, Default)]
+pub struct Position {
+    /// The replies, in the order in which they were given.
+    pub given: Vec<Given>,
+    /// What threads were told of their clocks, one after the other.
+    pub clocks: Vec<u32>,
+    /// By thread: where it is, as a number of the program's own, and whether it has begun.
+    pub places: Vec<(u32, bool)>,
+}
+
 /// A program whose threads can be run one operation at a time.
 ///
 /// The protocol of one execution:
@@ -27,6 +49,12 @@ pub trait Threads {
 
     /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
+
+    /// The same, asked because `thread` is about to access it.
+    fn initial_for(&self, thread: ThreadId, at: Location) -> Value {
+        let _ = thread;
+        self.initial(at)
+    }
 
     /// The locations whose final values matter. Where a model leaves the order of the last stores open, it is decided
     /// for these.
@@ -78,6 +106,32 @@ pub trait Threads {
 
     /// Has the program given this execution up? Then exploration leaves it, and goes on with the next.
     fn is_abandoned(&self) -> bool {
+        false
+    }
+
+    /// A thread that did something else than before, although it was answered the same.
+    fn diverged(&self) -> Option<ThreadId> {
+        None
+    }
+
+    /// Somebody is about to look at the program itself. One that is not run where it is known what its threads do is
+    /// run to where the execution at hand is.
+    fn run_for_real(&mut self) {}
+
+    /// Where the program is in the execution at hand, if it can return there.
+    fn position(&self) -> Option<Position> {
+        None
+    }
+
+    /// Returns to a position of this execution or of another one; false if it cannot.
+    fn return_to(&mut self, position: &Position) -> bool {
+        let _ = position;
+        false
+    }
+
+    /// Has a thread come by what lies on the stack of another? Then what [`digest`](Threads::digest) says of that one
+    /// depends on how far others have come, and is worth something within one run of the program only.
+    fn has_shared_stacks(&self) -> bool {
         false
     }
 

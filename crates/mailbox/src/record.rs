@@ -92,6 +92,13 @@ pub enum Record {
         /// What it did when it was first met.
         access: Access,
     },
+    /// Under a hardware model, where that is no error: two accesses race. The first of this worker's at these places.
+    Race {
+        /// One of them, and where it is.
+        first: Stack,
+        /// The other.
+        second: Stack,
+    },
     /// Atomic operations can have this outcome.
     Outcome {
         /// What was observed.

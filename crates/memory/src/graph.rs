@@ -142,7 +142,7 @@ pub struct NodeData {
 }
 
 /// The accesses of one location.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct PlaceData {
     location: Location,
     initial: Value,
@@ -152,8 +152,23 @@ struct PlaceData {
     plain: u32,
 }
 
+/// A copy into what is there needs no new memory.
+impl Clone for PlaceData {
+    fn clone(&self) -> Self {
+        let PlaceData { location, initial, writes, reads, plain } = self;
+        let (writes, reads) = (writes.clone(), reads.clone());
+        PlaceData { location: *location, initial: *initial, writes, reads, plain: *plain }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        (self.location, self.initial, self.plain) = (other.location, other.initial, other.plain);
+        self.writes.clone_from(&other.writes);
+        self.reads.clone_from(&other.reads);
+    }
+}
+
 /// An execution graph. See the module's documentation.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Graph {
     nodes: Vec<NodeData>,
     threads: Vec<Vec<Node>>,
@@ -172,6 +187,29 @@ pub struct Graph {
     sc_fences: Vec<Node>,
     /// Waits, in the order of addition.
     waits: Vec<Node>,
+}
+
+/// A copy into what is there needs no new memory.
+impl Clone for Graph {
+    fn clone(&self) -> Self {
+        let mut graph = Graph::new();
+        graph.clone_from(self);
+        graph
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        let Graph { nodes, threads, places, stride, porf, hb, released, acquirable, not_sc, sc_fences, waits } = other;
+        (self.stride, self.not_sc) = (*stride, *not_sc);
+        self.nodes.clone_from(nodes);
+        self.threads.clone_from(threads);
+        self.places.clone_from(places);
+        self.porf.clone_from(porf);
+        self.hb.clone_from(hb);
+        self.released.clone_from(released);
+        self.acquirable.clone_from(acquirable);
+        self.sc_fences.clone_from(sc_fences);
+        self.waits.clone_from(waits);
+    }
 }
 
 /// The part of a new event that its creator knows.
@@ -623,6 +661,31 @@ impl Graph {
                 let from = self.node(read).source.index() * stride;
                 join(&mut self.released, from, at, stride);
             }
+        }
+    }
+
+    /// Computes the clocks of all events anew: after sources have been swapped those at hand are of the past.
+    pub fn refresh_clocks(&mut self) {
+        let mut done = vec![false; self.nodes.len()];
+        done[Node::INIT.index()] = true;
+        let mut next = vec![0; self.threads.len()];
+        // Program order and reads-from together have no cycle, so that somebody can always go on.
+        let mut left = self.nodes.len() - 1;
+        while left > 0 {
+            let before = left;
+            for (thread, next) in next.iter_mut().enumerate() {
+                while let Some(node) = self.threads[thread].get(*next).copied() {
+                    let data = &self.nodes[node.index()];
+                    if data.flags.has(Flags::READ) && !done[data.source.index()] {
+                        break;
+                    }
+                    self.update_clocks(node);
+                    done[node.index()] = true;
+                    *next += 1;
+                    left -= 1;
+                }
+            }
+            assert!(left < before, "internal error: events that read each other");
         }
     }
 

@@ -218,6 +218,8 @@ pub struct Results {
     pub digests: BTreeMap<u64, Digest>,
     /// Of an exploration: whether it is complete, and how many executions it met and cut off.
     pub explored: Option<Explored>,
+    /// Of an exploration under a hardware model: accesses that race, in pairs.
+    pub races: Vec<(Stack, Stack)>,
     /// Of an exploration that is watched: accesses and fences of the program, one for each program point.
     pub accesses: Vec<(Frame, Access)>,
     /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions
@@ -819,6 +821,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.failure = into.failure.take().or(other.failure);
     into.shared_out |= other.shared_out;
     into.explored = other.explored.or(into.explored);
+    into.races.extend(other.races);
     into.accesses.extend(other.accesses);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
@@ -947,6 +950,7 @@ impl Mailbox {
                 Ok(Record::Explored { complete, executions, blocked, answers }) => {
                     part.explored = Some(Explored { complete, executions, blocked, answers });
                 }
+                Ok(Record::Race { first, second }) => part.races.push((first, second)),
                 Ok(Record::Access { place, access }) => part.accesses.push((place, access)),
                 Ok(Record::Outcome { outcome }) => {
                     part.collected.get_or_insert_with(Collected::default).outcomes.push(outcome);

@@ -69,5 +69,5 @@ pub use litmus::{
 };
 pub use names::{Command, FenceKind, HuntMethod, RestartKind};
 pub use order::{Order, Timeline};
-pub use run::{Restarted, RunReport, Seen, Verdict};
+pub use run::{Race, RacingAccess, Restarted, RunReport, Seen, Verdict};
 pub use safety::{SafeLine, Safety, safe_json};

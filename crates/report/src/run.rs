@@ -1,7 +1,7 @@
 //! What a campaign found: the JSON document of `test` and `check`.
 
 use crate::{Command, RestartKind, Safety};
-use fencepost_trace::{Answers, Finding, Method, Model};
+use fencepost_trace::{Action, Answers, Finding, Label, Method, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -115,9 +115,29 @@ pub struct RunReport {
     pub answers: Option<Answers>,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// Data races that an exploration has met under a model to which they are no errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub races: Vec<Race>,
     /// How many findings more there were that the user did not want to hear of.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suppressed: u64,
+}
+
+/// Two accesses that race: those at these program points do so in some execution.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Race {
+    /// Both.
+    pub accesses: [RacingAccess; 2],
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct RacingAccess {
+    /// Where.
+    #[serde(flatten)]
+    pub label: Label,
+    /// What it does.
+    pub access: Action,
 }
 
 fn is_zero(n: &u64) -> bool {

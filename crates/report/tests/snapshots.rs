@@ -263,6 +263,7 @@ fn run(verdict: Verdict, findings: Vec<Finding>) -> RunReport {
         method: None,
         answers: None,
         findings,
+        races: Vec::new(),
         suppressed: 0,
     }
 }

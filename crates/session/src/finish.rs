@@ -6,7 +6,7 @@ use crate::event::{Event, Log};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, clear, clear_saved, try_out, write_whole};
 use crate::request::CampaignRequest;
-use fencepost_report::{Command, Describe, Evidence, Report, Restarted, RunReport, Seen, Verdict, html};
+use fencepost_report::{Command, Describe, Evidence, Race, Report, Restarted, RunReport, Seen, Verdict, html};
 use fencepost_trace::Finding;
 use std::path::Path;
 use std::rc::Rc;
@@ -113,6 +113,8 @@ pub struct Summary {
     pub states: Option<u64>,
     pub coverage: Option<Seen>,
     pub restart: Option<Restarted>,
+    /// Races that are no findings.
+    pub races: Vec<Race>,
     /// How it was explored, if it was.
     pub done: Option<Done>,
     pub started: Instant,
@@ -140,6 +142,7 @@ impl Summary {
             method: self.done.map(|done| done.method),
             answers: self.done.and_then(|done| done.answers),
             findings,
+            races: self.races,
             suppressed: self.suppressed,
         })
     }

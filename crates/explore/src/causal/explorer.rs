@@ -197,7 +197,8 @@ impl<T: Threads> Explorer<T> {
                 self.wake();
                 continue;
             }
-            let flow = match Run::new(self, &task).run() {
+            let ended = Run::new(self, &task).run().and_then(|ended| self.make_real(ended));
+            let flow = match ended {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
                     return Err(match self.cells.take_merged() {
@@ -218,7 +219,7 @@ impl<T: Threads> Explorer<T> {
     /// reads where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is
     /// left. Says what this relies on: where it reads, and the histories of the others.
     fn is_met_anyway(&self, task: &Task) -> Option<(Location, Vec<History>)> {
-        let Last { before, thread, label } = task.last.as_ref()?;
+        let Last { before, thread, label, .. } = task.last.as_ref()?;
         let knowledge = &self.knowledge;
         let at = before.histories[thread.index()]?;
         let now = knowledge.known_after(at, *label)?;
@@ -240,6 +241,20 @@ impl<T: Threads> Explorer<T> {
         let history = |t: usize| if t == thread.index() { Some(now) } else { before.histories[t] };
         let others = (0..before.histories.len()).filter(|t| *t != met.thread.index()).filter_map(history);
         Some((met.cell, others.collect()))
+    }
+
+    /// Whoever is told of an execution finds the program there.
+    fn make_real(&mut self, ended: Ended) -> Result<Ended, ExploreError> {
+        if matches!(ended, Ended::InVain) {
+            return Ok(ended);
+        }
+        let program = &mut self.walk.program;
+        program.run_for_real();
+        match program.diverged() {
+            Some(thread) => Err(ExploreError::Nondeterministic(thread)),
+            None if program.is_abandoned() => Ok(Ended::InVain),
+            None => Ok(ended),
+        }
     }
 
     fn tell<V: Visitor<T>>(&mut self, ended: Ended, visitor: &mut V) -> Flow {
@@ -271,7 +286,7 @@ impl<T: Threads> Explorer<T> {
         // What became known meanwhile was not watched.
         self.knowledge.grown.push(watcher);
         others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-        self.expanded.push(Expanded { task: Some(task), cells, others });
+        self.expanded.push(Expanded { task: Some(task.lean()), cells, others });
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now.

@@ -55,6 +55,12 @@
 //! *Who waits.* With the same histories some execution may go on and another wait forever, where the order of writes is
 //! open. So where every thread has a guard, it is asked whether all can stay where they are, whatever else can be read.
 //!
+//! # What is run
+//!
+//! Where the program can tell where it is ([`Memoised`]), a state that is put off is kept whole, so that going on from
+//! it runs nothing again; and threads of the program run only where they get a reply that they have not had before. An
+//! execution that is told of is run from its beginning to its end.
+//!
 //! # Several workers, and tomorrow
 //!
 //! Workers share the registers of states, so that each state is met by one of them and each complete vector told by
@@ -71,6 +77,7 @@
 
 mod explorer;
 mod knowledge;
+mod memoised;
 mod orders;
 mod part;
 mod posed;
@@ -83,6 +90,7 @@ mod team;
 
 pub use explorer::{Equivalence, Explorer};
 pub use knowledge::Label;
+pub use memoised::Memoised;
 pub use part::{Part, Saved};
 pub use posed::{Constraint, Posed, Puzzle};
 pub use register::Register;

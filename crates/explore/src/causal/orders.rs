@@ -113,22 +113,25 @@ impl Orders {
         }
         let words = self.words;
         let (first, last) = (a * words, b * words);
-        // Whoever comes before a comes before b and all after b.
+        let bit = |event: usize, word: usize| if event / 64 == word { 1 << (event % 64) } else { 0 };
+        // Whoever comes before a comes before b and all after b. Who comes before b already has those after it, too.
         for word in 0..words {
-            let mut bits = self.before[first + word] | if word == a / 64 { 1 << (a % 64) } else { 0 };
-            // The first comes before all in any case.
-            self.changed[word] |= if word == 0 { bits & !1 } else { bits };
+            let mut bits = (self.before[first + word] | bit(a, word)) & !self.before[last + word];
+            self.changed[word] |= bits;
             while bits != 0 {
                 let from = (word * 64 + bits.trailing_zeros() as usize) * words;
                 bits &= bits - 1;
-                for i in 0..words {
-                    self.after[from + i] |= self.after[last + i];
+                // All that is after a is about to have a before it: its row is needed as it is, below.
+                if from != first {
+                    for i in 0..words {
+                        self.after[from + i] |= self.after[last + i];
+                    }
+                    self.after[from + b / 64] |= 1 << (b % 64);
                 }
-                self.after[from + b / 64] |= 1 << (b % 64);
             }
         }
         for word in 0..words {
-            let mut bits = self.after[last + word] | if word == b / 64 { 1 << (b % 64) } else { 0 };
+            let mut bits = (self.after[last + word] | bit(b, word)) & !self.after[first + word];
             self.changed[word] |= bits;
             while bits != 0 {
                 let to = (word * 64 + bits.trailing_zeros() as usize) * words;
@@ -139,6 +142,10 @@ impl Orders {
                 self.before[to + a / 64] |= 1 << (a % 64);
             }
         }
+        for i in 0..words {
+            self.after[first + i] |= self.after[last + i];
+        }
+        self.after[first + b / 64] |= 1 << (b % 64);
         Some(true)
     }
 }

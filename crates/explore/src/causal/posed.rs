@@ -14,6 +14,7 @@ pub struct Posed {
     sources: Vec<(Node, Vec<u32>)>,
     finals: Vec<(Place, Vec<u32>)>,
     answer: bool,
+    by_solver: bool,
 }
 
 /// A question without the words of graphs: is there a strict order of events, and for each read one of its sources,
@@ -41,11 +42,17 @@ impl Posed {
     pub(super) fn new(graph: &Graph, checker: &Checker, question: &Question, finals: &[(Place, Vec<u32>)]) -> Posed {
         let reads = question.reads.iter().filter(|read| !question.is_final(read));
         let sources = reads.map(|read| (Node(read.event as u32), question.sources(read).to_vec())).collect();
-        Posed { graph: graph.clone(), checker: checker.clone(), sources, finals: finals.to_vec(), answer: false }
+        let (graph, checker, finals) = (graph.clone(), checker.clone(), finals.to_vec());
+        Posed { graph, checker, sources, finals, answer: false, by_solver: false }
     }
 
-    pub(super) fn answered(self, answer: bool) -> Posed {
-        Posed { answer, ..self }
+    pub(super) fn answered(self, answer: bool, by_solver: bool) -> Posed {
+        Posed { answer, by_solver, ..self }
+    }
+
+    /// Did saturation leave it to the solver?
+    pub fn is_by_solver(&self) -> bool {
+        self.by_solver
     }
 
     /// What the answer was.
@@ -55,11 +62,19 @@ impl Posed {
 
     /// Asks again, from the start, and notes how it was answered.
     pub fn ask(&self, answers: &mut Answers) -> bool {
-        let sources = |node: Node, list: &mut Vec<u32>| {
-            let known = self.sources.iter().find(|(read, _)| *read == node);
-            list.extend_from_slice(&known.expect("every read has sources").1);
-        };
+        let sources = |node: Node, list: &mut Vec<u32>| list.extend_from_slice(self.sources_of(node));
         Desk::default().ask(&self.graph, &self.checker, sources, &self.finals, answers).is_some()
+    }
+
+    /// Asks the solver alone, without saturation: it is told the rules and nothing that follows from them.
+    pub fn ask_solver(&self) -> bool {
+        let sources = |node: Node, list: &mut Vec<u32>| list.extend_from_slice(self.sources_of(node));
+        Desk::default().ask_solver(&self.graph, &self.checker, sources, &self.finals)
+    }
+
+    fn sources_of(&self, node: Node) -> &[u32] {
+        let known = self.sources.iter().find(|(read, _)| *read == node);
+        &known.expect("every read has sources").1
     }
 
     /// The same question for somebody else: from the rules as they are written down, nothing concluded.

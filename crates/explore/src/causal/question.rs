@@ -15,6 +15,8 @@
 //! restricted to a location. The other cases of coherence per location follow: two reads of a thread, or a read and a
 //! later write, are ordered by program order in all three models, and that gives a cycle wherever they disagree.
 //!
+//! What follows from these for locks is a rule of its own: two threads do not hold one at the same time.
+//!
 //! The answer comes in two steps. *Saturation* draws all conclusions that leave no choice, and then answers what is
 //! left as the witness at hand would, drawing conclusions again after each. If that ends without contradiction, it is
 //! an answer; if there was one before the first free choice, there is none. If neither is the case, what leads to a
@@ -25,8 +27,8 @@ use super::orders::Orders;
 use super::posed::Posed;
 use super::solver;
 use fencepost_memory::Checker;
-use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{Answers, Model};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
+use fencepost_trace::{Answers, Model, ThreadId, Value};
 
 /// One read of a question.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,16 @@ pub(super) struct Read {
     count: usize,
 }
 
+/// From a lock's being taken to its release, by the writes that do so.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    place: Place,
+    thread: ThreadId,
+    lock: usize,
+    /// None if it has not been released.
+    unlock: Option<usize>,
+}
+
 /// A question, and what has been concluded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Question {
@@ -54,12 +66,18 @@ pub(super) struct Question {
     writes: Vec<u64>,
     /// What orders begin with.
     pairs: Vec<(u32, u32)>,
+    /// By read, on which events' orders its conclusions depend, as bits.
+    depends: Vec<u64>,
     /// Events that were looked at again last, for the memory.
     changed: Vec<u64>,
     /// By write, the read-modify-write that is known to read it: no other can. Initial writes come last, by place.
     taken: Vec<u32>,
     /// The events of the graph; what comes after them is the observer's.
     events: usize,
+    /// What is done under locks: see [`conclude_sections`](Question::conclude_sections).
+    sections: Vec<Section>,
+    /// By place: is it no lock?
+    odd: Vec<bool>,
 }
 
 /// What makes an answer: new sources of some reads, and coherence orders.
@@ -81,13 +99,23 @@ impl Witness {
     }
 }
 
+/// What is known of a graph.
+#[derive(Debug)]
+pub(super) struct Base {
+    question: Question,
+    prepared: usize,
+}
+
+/// For so many more events there is room.
+const SLACK: usize = 8;
+
 /// Questions that are answered one after the other in the same memory.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     /// What is known of the graph at hand before one more read is added.
     base: Question,
-    /// Is it?
-    prepared: bool,
+    /// Of so many of its events; 0 if of none.
+    prepared: usize,
     question: Question,
     concluded: Question,
     /// For decisions that may turn out to be wrong.
@@ -98,23 +126,57 @@ pub(super) struct Desk {
 
 impl Desk {
     /// The graph is another one.
-    pub fn clear(&mut self) {
-        self.prepared = false;
+    pub fn forget(&mut self) {
+        self.prepared = 0;
     }
 
-    /// Is the base that of the graph at hand?
-    pub fn is_prepared(&self) -> bool {
-        self.prepared
+    /// What is known of the graph at hand, for one that begins like it.
+    pub fn base(&self) -> Option<Base> {
+        (self.prepared > 0).then(|| Base { question: self.base.clone(), prepared: self.prepared })
+    }
+
+    /// The graph is one that begins like the one of which this is known.
+    pub fn set_base(&mut self, base: &Base) {
+        self.base.copy_from(&base.question);
+        self.prepared = base.prepared;
+    }
+
+    /// Is the base that of the graph at hand, which is as long as this?
+    pub fn is_prepared(&self, length: usize) -> bool {
+        self.prepared == length
     }
 
     /// Takes note of what is known of a graph before one more read is added: questions about that begin with it.
-    pub fn prepare(&mut self, graph: &Graph, checker: &Checker, sources: impl Fn(Node, &mut Vec<u32>)) {
+    ///
+    /// What follows for a graph stays so when events are added, unless one of them is something that an earlier read
+    /// might have read instead (`is_alike`).
+    pub fn prepare(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        sources: impl Fn(Node, &mut Vec<u32>),
+        is_alike: impl Fn(Node, Node) -> bool,
+    ) {
+        let (length, before) = (graph.len(), self.prepared);
+        let is_new_source = |write: Node| {
+            let reads = graph.reads(graph.node(write).place).iter().filter(|read| read.index() < before);
+            reads.into_iter().any(|read| is_alike(*read, write))
+        };
+        let mut added = (before..length).map(|event| Node(event as u32));
         // Room for a read-modify-write.
-        let events = graph.len() + 2;
-        self.base.pose(graph, checker, events, sources, &[]);
-        let holds = self.base.conclude(graph, checker.model());
+        let extends = before > 0
+            && length + 2 <= self.base.events
+            && !added.any(|node| graph.node(node).flags.has(Flags::WRITE) && is_new_source(node));
+        let mut holds = true;
+        if extends {
+            holds = self.base.extend(graph, checker, before, sources);
+        } else {
+            let events = (length + 2 + SLACK).next_multiple_of(64);
+            self.base.pose(graph, checker, events, sources, &[]);
+        }
+        holds &= self.base.conclude(graph, checker.model());
         debug_assert!(holds, "the graph is its own witness");
-        self.prepared = true;
+        self.prepared = length;
     }
 
     /// Asks. `sources` says what a read may read. Of each place in `finals` one of the writes is to be the last.
@@ -156,11 +218,35 @@ impl Desk {
         answers: &mut Answers,
     ) -> Option<Witness> {
         let posed = self.kept.is_some().then(|| Posed::new(graph, checker, &self.question, finals));
+        let before = answers.solver;
         let witness = self.find(graph, checker, answers);
         if let (Some(kept), Some(posed)) = (&mut self.kept, posed) {
-            kept.push(posed.answered(witness.is_some()));
+            kept.push(posed.answered(witness.is_some(), answers.solver > before));
         }
         witness
+    }
+
+    /// The same of the solver alone, without saturation.
+    pub fn ask_solver(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        sources: impl Fn(Node, &mut Vec<u32>),
+        finals: &[(Place, Vec<u32>)],
+    ) -> bool {
+        let (question, model) = (&mut self.question, checker.model());
+        question.pose(graph, checker, graph.len(), sources, finals);
+        // Where there is one source, the solver has nothing to choose, and takes it that the read comes after it.
+        for i in 0..question.reads.len() {
+            let read = question.reads[i];
+            let &[source] = question.sources(&read) else { continue };
+            let source = source as usize;
+            let waits = question.is_final(&read) || model == Model::Sc || is_external(graph, read.event, source);
+            if waits && question.orders.add(source, read.event).is_none() {
+                return false;
+            }
+        }
+        solver::solve(question, graph, model)
     }
 
     fn find(&mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
@@ -195,8 +281,11 @@ impl Question {
         self.reads.clone_from(&other.reads);
         self.sources.clone_from(&other.sources);
         self.writes.clone_from(&other.writes);
+        self.depends.clone_from(&other.depends);
         self.taken.clone_from(&other.taken);
         self.events = other.events;
+        self.sections.clone_from(&other.sections);
+        self.odd.clone_from(&other.odd);
     }
 
     /// What a read may read.
@@ -221,7 +310,56 @@ impl Question {
         let exclusive = data.flags.has(Flags::EXCLUSIVE);
         let write = graph.next(read).filter(|_| exclusive).map(Node::index);
         let count = self.sources.len() - first;
-        self.reads.push(Read { event: read.index(), place: data.place, own, write, first, count });
+        self.push_read(Read { event: read.index(), place: data.place, own, write, first, count });
+    }
+
+    fn push_read(&mut self, read: Read) {
+        let row = self.depends.len();
+        self.depends.resize(row + self.orders.words(), 0);
+        let sources = self.sources[read.first..read.first + read.count].iter().map(|source| *source as usize);
+        for event in sources.chain([read.event]).chain(read.write) {
+            self.depends[row + event / 64] |= 1 << (event % 64);
+        }
+        self.reads.push(read);
+    }
+
+    /// Adds what the graph has from this event on.
+    fn extend(&mut self, graph: &Graph, checker: &Checker, from: usize, sources: impl Fn(Node, &mut Vec<u32>)) -> bool {
+        self.writes.resize(graph.places() * self.orders.words(), 0);
+        self.taken.resize(self.events + graph.places(), 0);
+        self.odd.resize(graph.places(), false);
+        let mut fine = true;
+        for node in (from..graph.len()).map(|event| Node(event as u32)) {
+            let NodeData { thread, index, flags, place, .. } = graph.node(node);
+            let orders = &mut self.orders;
+            fine &= orders.add(0, node.index()).is_some();
+            let earlier = &graph.thread(*thread)[..*index as usize];
+            // Under SC the one before it stands for all.
+            let first = if checker.model() == Model::Sc { earlier.len().saturating_sub(1) } else { 0 };
+            for before in &earlier[first..] {
+                checker.program_order(graph, *before, |later| {
+                    if later == node {
+                        fine &= orders.add(before.index(), later.index()).is_some();
+                    }
+                });
+            }
+            if flags.has(Flags::WRITE) {
+                let mine = |n: &&Node| graph.node(**n).place == *place && graph.node(**n).flags.has(Flags::WRITE);
+                let own = earlier.iter().rev().find(mine);
+                fine &= own.is_none_or(|own| orders.add(own.index(), node.index()).is_some());
+                // Whoever reads what was there initially does so before this.
+                orders.touch(0);
+                self.note_write(*place, node.index());
+                self.note_section(graph, node);
+            }
+            if flags.has(Flags::READ) {
+                let first = self.sources.len();
+                sources(node, &mut self.sources);
+                self.add_read(graph, node, first);
+                self.orders.touch(node.index());
+            }
+        }
+        fine
     }
 
     /// Adds the last events of the graph, a read and perhaps its write.
@@ -248,6 +386,7 @@ impl Question {
         self.orders.touch(read.index());
         if let Some(Read { place, own, write: Some(write), .. }) = self.reads.last().copied() {
             self.note_write(place, write);
+            self.note_section(graph, Node(write as u32));
             // Whoever reads what was there initially does so before this.
             self.orders.touch(0);
             fine &= own.is_none_or(|own| self.orders.add(own, write).is_some());
@@ -266,6 +405,7 @@ impl Question {
         self.events = events;
         self.reads.clear();
         self.sources.clear();
+        self.depends.clear();
         self.taken.clear();
         self.taken.resize(events + graph.places(), 0);
         let pairs = &mut self.pairs;
@@ -288,6 +428,14 @@ impl Question {
         for place in (0..graph.places() as u32).map(Place) {
             graph.writes(place).iter().for_each(|write| self.note_write(place, write.index()));
         }
+        self.sections.clear();
+        self.odd.clear();
+        self.odd.resize(graph.places(), false);
+        for (node, data) in graph.nodes() {
+            if data.flags.has(Flags::WRITE) {
+                self.note_section(graph, node);
+            }
+        }
         for place in (0..graph.places() as u32).map(Place) {
             for read in graph.reads(place) {
                 let first = self.sources.len();
@@ -302,7 +450,7 @@ impl Question {
             }
             let first = self.sources.len();
             self.sources.extend_from_slice(last);
-            self.reads.push(Read { event, place: *place, own: None, write: None, first, count: last.len() });
+            self.push_read(Read { event, place: *place, own: None, write: None, first, count: last.len() });
         }
     }
 
@@ -311,20 +459,69 @@ impl Question {
         let mut changed = std::mem::take(&mut self.changed);
         let mut fine = true;
         while fine && self.orders.take_changed(&mut changed) {
-            let is_among = |event: usize| changed[event / 64] >> (event % 64) & 1 != 0;
+            let words = changed.len();
             for i in 0..self.reads.len() {
-                let read = &self.reads[i];
-                let depends = is_among(read.event)
-                    || read.write.is_some_and(is_among)
-                    || self.sources(read).iter().any(|source| is_among(*source as usize));
+                let row = &self.depends[i * words..(i + 1) * words];
+                let depends = row.iter().zip(&changed).any(|(on, changed)| on & changed != 0);
                 if depends && self.conclude_read(graph, model, i).is_none() {
                     fine = false;
                     break;
                 }
             }
+            fine = fine && self.conclude_sections(&changed).is_some();
         }
         self.changed = changed;
         fine
+    }
+
+    /// Takes note of what a write is to a lock. A place is one if it is 0 initially, and every write to it either makes
+    /// something else of 0 in one step, or is a 0 of the thread that did so before.
+    fn note_section(&mut self, graph: &Graph, write: Node) {
+        let NodeData { place, thread, flags, value, .. } = *graph.node(write);
+        if self.odd[place.index()] {
+            return;
+        }
+        let is_zero = |value: Value| value == Value::ZERO;
+        let is_free = is_zero(graph.written(place, Node::INIT));
+        let mut sections = self.sections.iter_mut();
+        let open = sections.find(|one| (one.place, one.thread, one.unlock) == (place, thread, None));
+        let takes = flags.has(Flags::EXCLUSIVE) && graph.previous(write).is_some_and(|r| is_zero(graph.node(r).value));
+        match open {
+            None if is_free && takes && !is_zero(value) => {
+                self.sections.push(Section { place, thread, lock: write.index(), unlock: None });
+            }
+            Some(section) if !flags.has(Flags::EXCLUSIVE) && is_zero(value) => section.unlock = Some(write.index()),
+            _ => {
+                self.odd[place.index()] = true;
+                self.sections.retain(|section| section.place != place);
+            }
+        }
+    }
+
+    /// What two threads do under one lock does not overlap.
+    ///
+    /// This follows from the rest, but takes a choice of sources to show. Take the writes to a lock in coherence order.
+    /// Whoever takes it has the 0 that it reads immediately before it. So after the first who does somebody writes 0,
+    /// who must have taken it before: the same; and so on.
+    fn conclude_sections(&mut self, changed: &[u64]) -> Option<()> {
+        let is_among = |event: usize| changed[event / 64] >> (event % 64) & 1 != 0;
+        for i in 1..self.sections.len() {
+            let one = self.sections[i];
+            for j in 0..i {
+                let other = self.sections[j];
+                let events = [Some(one.lock), one.unlock, Some(other.lock), other.unlock];
+                if one.place != other.place || !events.into_iter().flatten().any(is_among) {
+                    continue;
+                }
+                for (first, second) in [(one, other), (other, one)] {
+                    let is_first = second.unlock.is_none_or(|unlock| self.orders.has(first.lock, unlock));
+                    if is_first {
+                        self.orders.add(first.unlock?, second.lock)?;
+                    }
+                }
+            }
+        }
+        Some(())
     }
 
     fn conclude_read(&mut self, graph: &Graph, model: Model, at: usize) -> Option<()> {

@@ -3,7 +3,7 @@
 use super::explorer::{Equivalence, Explorer};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
-use super::task::{Before, Choice, Last, Reader, Task, node_of, steps_of};
+use super::task::{Before, Choice, Last, Reader, Task, Whole, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::walk::{Settled, State};
@@ -12,6 +12,10 @@ use fencepost_engine::Threads;
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_trace::{Access, Guard, Location, Op, ThreadId, Value};
 use std::sync::Arc;
+
+/// States of open tasks are kept as long as they have so many events together: some hundred bytes for each. Where
+/// there are more, the program is run again.
+const MOST_EVENTS: usize = 1 << 18;
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -24,7 +28,7 @@ pub(super) enum Ended {
 
 /// A read that a thread is at.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+pub(super) struct Pending {
     access: Access,
     place: Place,
     /// It has one source, and waits for it.
@@ -123,11 +127,16 @@ impl<'a, T: Threads> Run<'a, T> {
             if self.explorer.walk.program.is_abandoned() {
                 return Ok(Ended::InVain);
             }
-            if let Some(limit) = self.settle()? {
-                return Ok(limit);
+            let limit = self.settle()?;
+            let program = &self.explorer.walk.program;
+            if let Some(thread) = program.diverged() {
+                return Err(ExploreError::Nondeterministic(thread));
             }
-            if self.explorer.walk.program.is_abandoned() {
+            if program.is_abandoned() {
                 return Ok(Ended::InVain);
+            }
+            if let Some(limit) = limit {
+                return Ok(limit);
             }
             if self.explorer.graph.len() > self.explorer.options.max_events {
                 return Ok(Ended::Stuck(Stuck::Limit));
@@ -146,10 +155,43 @@ impl<'a, T: Threads> Run<'a, T> {
 
     // ---- along the steps ----
 
+    /// Goes on from the state before the task's last read, if all of it is there.
+    fn return_to(&mut self, last: &Last) -> bool {
+        let Last { before, thread, label, whole, other } = last;
+        let Some(Whole { graph, stand, pending, base }) = whole.as_deref() else { return false };
+        if !self.explorer.walk.return_to(stand) {
+            return false;
+        }
+        match base {
+            Some(base) => self.explorer.desk.set_base(base),
+            None => self.explorer.desk.forget(),
+        }
+        self.histories.clone_from(&before.histories);
+        self.pending.clone_from(pending);
+        self.refuted.clone_from(&before.refuted);
+        let read = self.pending[thread.index()].expect("a thread that reads is at a read");
+        match (self.task.choice, other) {
+            (Some(choice), _) => {
+                self.explorer.graph.clone_from(graph);
+                self.add_read(*thread, read.access, read.place, Node(choice.source), label.variant);
+            }
+            (None, Some(other)) => {
+                self.explorer.graph.clone_from(other);
+                self.add_read_of(*thread, read.place);
+            }
+            (None, None) => return false,
+        }
+        true
+    }
+
     fn replay(&mut self) -> Result<(), ExploreError> {
-        let Explorer { walk, graph, .. } = &mut *self.explorer;
+        if self.task.last.as_ref().is_some_and(|last| self.return_to(last)) {
+            return Ok(());
+        }
+        let Explorer { walk, graph, desk, .. } = &mut *self.explorer;
         walk.start();
         *graph = Graph::new();
+        desk.forget();
         for t in 0..walk.threads.len() as u32 {
             let root = self.explorer.knowledge.root(ThreadId(t));
             self.histories.push(Some(root));
@@ -192,7 +234,7 @@ impl<'a, T: Threads> Run<'a, T> {
         };
         let place = match access.location() {
             None => Place::NONE,
-            Some(at) => cells.place(at, graph, |at| walk.program.initial(at))?,
+            Some(at) => cells.place(at, graph, |at| walk.program.initial_for(thread, at))?,
         };
         Ok((access, place))
     }
@@ -408,7 +450,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 moved = true;
                 continue;
             };
-            let place = cells.place(at, graph, |at| walk.program.initial(at))?;
+            let place = cells.place(at, graph, |at| walk.program.initial_for(thread, at))?;
             if matches!(access, Access::Store { .. }) && graph.location(place) == at {
                 self.add_write(thread, access, place);
                 moved = true;
@@ -479,7 +521,6 @@ impl<'a, T: Threads> Run<'a, T> {
     /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
     /// module documentation.
     fn advance(&mut self) -> Advanced {
-        self.explorer.desk.clear();
         let (asked, Found { mut transitions, known, .. }) = self.ask();
         if transitions.is_empty() && !known {
             return Advanced::Nobody;
@@ -587,16 +628,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let cell = graph.location(pending.place);
         let refuses =
             |write: Node| !walk.sets.passes(guard, extract(cell, &pending.access, graph.written(pending.place, write)));
-        let writes = graph.writes(pending.place);
-        // What a thread has written over is not the last.
-        let is_over = |write: Node| {
-            let data = graph.node(write);
-            writes[1..].iter().map(|other| graph.node(*other)).any(|o| o.thread == data.thread && o.index > data.index)
-        };
-        match writes {
-            [init] => refuses(*init),
-            _ => writes[1..].iter().any(|write| refuses(*write) && !is_over(*write)),
-        }
+        let writes = graph.writes(pending.place).iter();
+        writes.into_iter().any(|write| refuses(*write) && !is_written_over(graph, pending.place, *write))
     }
 
     /// If somebody was not asked who may go on: more may be known of those one day.
@@ -719,9 +752,10 @@ impl<'a, T: Threads> Run<'a, T> {
             return None;
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        if !desk.is_prepared() {
+        if !desk.is_prepared(length) {
             graph.truncate(length);
-            desk.prepare(graph, checker, |node, list| alike_sources(equivalence, graph, node, list));
+            let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
+            desk.prepare(graph, checker, sources, |read, write| may_read(equivalence, graph, read, write));
             graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
         }
@@ -759,20 +793,23 @@ impl<'a, T: Threads> Run<'a, T> {
             Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
             Way::Other(graph) => {
                 self.flush();
-                let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
-                let length = graph.len() - usize::from(exclusive);
                 self.explorer.graph = *graph;
-                let order = exclusive.then(|| {
-                    let graph = &self.explorer.graph;
-                    graph.writes(pending.place).to_vec()
-                });
-                self.explorer.graph.truncate(length);
-                let read = self.explorer.graph.last();
-                self.finish_read(thread, read);
-                if let Some(order) = order {
-                    self.explorer.graph.reorder(pending.place, &order);
-                }
+                self.add_read_of(thread, pending.place);
             }
+        }
+    }
+
+    /// Adds the read that is the last of the graph, which has taken the place of that without it.
+    fn add_read_of(&mut self, thread: ThreadId, place: Place) {
+        let graph = &self.explorer.graph;
+        let exclusive = graph.node(graph.last()).flags.has(Flags::WRITE);
+        let length = graph.len() - usize::from(exclusive);
+        let order = exclusive.then(|| graph.writes(place).to_vec());
+        self.explorer.graph.truncate(length);
+        let read = self.explorer.graph.last();
+        self.finish_read(thread, read);
+        if let Some(order) = order {
+            self.explorer.graph.reorder(place, &order);
         }
     }
 
@@ -782,17 +819,19 @@ impl<'a, T: Threads> Run<'a, T> {
             return;
         }
         let length = self.explorer.graph.len() - 1;
-        let before = Arc::new(self.before());
+        let (before, whole) = (Arc::new(self.before()), self.whole().map(Arc::new));
         for Transition { thread, label, way, .. } in transitions {
-            let last = Some(Last { before: Arc::clone(&before), thread, label });
+            let mut last = Last { before: Arc::clone(&before), thread, label, whole: whole.clone(), other: None };
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), last, expanded: None });
+                    self.noted.push(Noted { length, choice: Some(choice), last: Some(last), expanded: None });
                 }
                 Way::Other(graph) => {
                     let steps = steps_of(&graph);
-                    self.explorer.tasks.push(Task { length: steps.len(), steps, choice: None, last });
+                    last.other = whole.is_some().then(|| Arc::from(graph));
+                    let (length, choice, last) = (steps.len(), None, Some(last));
+                    self.explorer.tasks.push(Task { length, steps, choice, last });
                 }
             }
         }
@@ -810,6 +849,15 @@ impl<'a, T: Threads> Run<'a, T> {
         });
         let (readers, histories) = (readers.collect(), self.histories.clone());
         Before { name: self.name(), histories, readers, refuted: self.refuted.clone() }
+    }
+
+    fn whole(&self) -> Option<Whole> {
+        let Explorer { walk, graph, tasks, desk, .. } = &*self.explorer;
+        if (tasks.len() + self.noted.len()) * graph.len() > MOST_EVENTS {
+            return None;
+        }
+        let stand = walk.stand()?;
+        Some(Whole { graph: graph.clone(), stand, pending: self.pending.clone(), base: desk.base() })
     }
 
     /// Makes tasks of what was noted.
@@ -878,7 +926,8 @@ impl<'a, T: Threads> Run<'a, T> {
             let index = match finals.iter().position(|(other, _)| *other == place) {
                 Some(index) => index,
                 None => {
-                    finals.push((place, graph.writes(place).iter().map(|w| w.0).collect()));
+                    let writes = graph.writes(place).iter().filter(|write| !is_written_over(graph, place, **write));
+                    finals.push((place, writes.map(|w| w.0).collect()));
                     finals.len() - 1
                 }
             };
@@ -976,6 +1025,15 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 }
 
+/// Has the write's own thread written there again? Then it is not the last; nor is what was there initially, if anybody
+/// has written.
+fn is_written_over(graph: &Graph, place: Place, write: Node) -> bool {
+    let others = &graph.writes(place)[1..];
+    let data = graph.node(write);
+    let is_later = |other: &NodeData| other.thread == data.thread && other.index > data.index;
+    if write == Node::INIT { !others.is_empty() } else { others.iter().any(|other| is_later(graph.node(*other))) }
+}
+
 /// The write of a read-modify-write, where its read says.
 fn add_tentative_write(graph: &mut Graph, read: Node, sets: &mut fencepost_engine::WaitSets) {
     use crate::graph::event::{ReadEffect, read_effect};
@@ -1047,6 +1105,13 @@ fn has_no_other(equivalence: Equivalence, graph: &Graph, read: Node) -> bool {
     let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
     let own = key(data.source);
     graph.writes(data.place).iter().filter(|write| key(**write) == own).count() == 1
+}
+
+/// May the read read this write without anybody's noticing?
+fn may_read(equivalence: Equivalence, graph: &Graph, read: Node, write: Node) -> bool {
+    let data = graph.node(read);
+    let key = |write: Node| read_key(equivalence, graph, &data.access, data.place, write);
+    equivalence == Equivalence::Values && !is_forced(graph.location(data.place)) && key(write) == key(data.source)
 }
 
 /// Adds to the list what a read may read without anybody's noticing.

@@ -1,6 +1,9 @@
 //! What is still to be explored, as plain values.
 
 use super::knowledge::{History, Label};
+use super::question::Base;
+use super::run::Pending;
+use crate::graph::walk::Stand;
 use fencepost_memory::graph::{Flags, Graph, Node};
 use fencepost_trace::{Location, ThreadId, Value};
 use serde::{Deserialize, Serialize};
@@ -59,7 +62,7 @@ pub(super) struct Choice {
 }
 
 /// A state: these events, and this read. How it goes on is to be explored.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     #[serde(with = "steps")]
     pub(super) steps: Arc<[Step]>,
@@ -72,15 +75,19 @@ pub struct Task {
 }
 
 /// The last read of a state.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Last {
     pub before: Arc<Before>,
     pub thread: ThreadId,
     pub label: Label,
+    /// All of the state before, to go on from without running it again.
+    pub whole: Option<Arc<Whole>>,
+    /// The graph with this read, if it is another one than that of the state before.
+    pub other: Option<Arc<Graph>>,
 }
 
 /// A state, as far as it says what threads can read after one more read of another.
-#[derive(PartialEq, Debug)]
+#[derive(Debug)]
 pub(super) struct Before {
     pub name: u128,
     pub histories: Vec<Option<History>>,
@@ -90,8 +97,18 @@ pub(super) struct Before {
     pub refuted: Vec<(History, Label)>,
 }
 
+/// All of a state.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub graph: Graph,
+    pub stand: Stand,
+    pub pending: Vec<Option<Pending>>,
+    /// What is known of the graph.
+    pub base: Option<Base>,
+}
+
 /// A thread that is at a read.
-#[derive(PartialEq, Debug)]
+#[derive(Debug)]
 pub(super) struct Reader {
     pub thread: ThreadId,
     pub cell: Location,
@@ -105,6 +122,14 @@ impl Task {
     /// Everything.
     pub fn root() -> Task {
         Task { steps: Arc::new([]), length: 0, choice: None, last: None }
+    }
+
+    /// The same without what takes much memory: it may wait for long.
+    pub(super) fn lean(mut self) -> Task {
+        if let Some(last) = &mut self.last {
+            (last.whole, last.other) = (None, None);
+        }
+        self
     }
 
     pub(super) fn steps(&self) -> &[Step] {

@@ -4,7 +4,7 @@ use super::error::ExploreError;
 use super::event::{ReadEffect, is_forced, read_effect, store_flags};
 use super::rounds;
 use super::visitor::{End, Stuck};
-use fencepost_engine::{Lowering, Stage, Threads, WaitSets};
+use fencepost_engine::{Lowering, Position, Stage, Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
 use fencepost_trace::{Access, Failure, Location, Op, Reply, StoreOrder, ThreadId, Value};
 use rustc_hash::FxHashMap;
@@ -73,7 +73,7 @@ pub(crate) enum Settled {
 }
 
 /// What happens before what by the creation and the end of threads.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Creation {
     clocks: Vec<Vec<u32>>,
     /// What creating or ending a thread hands over, by the location that stands for it.
@@ -121,6 +121,15 @@ impl Creation {
         }
         clock.iter_mut().zip(&given).for_each(|(own, other)| *own = (*own).max(*other));
     }
+}
+
+/// Where the threads of a program stand, to return to.
+#[derive(Clone, Debug)]
+pub(crate) struct Stand {
+    position: Position,
+    threads: Vec<ThreadRun>,
+    creation: Option<Creation>,
+    ends: Vec<End>,
 }
 
 /// How a run of the program ends, when nobody can go on.
@@ -182,6 +191,25 @@ impl<T: Threads> Walk<T> {
         for t in 0..self.initial_threads {
             self.add_thread(ThreadId(t), false, State::Ready);
         }
+    }
+
+    /// Where all threads stand, if the program can return there.
+    pub(crate) fn stand(&self) -> Option<Stand> {
+        let position = self.program.position()?;
+        let (threads, creation, ends) = (self.threads.clone(), self.creation.clone(), self.ends.clone());
+        Some(Stand { position, threads, creation, ends })
+    }
+
+    /// Returns there; false if the program cannot.
+    pub(crate) fn return_to(&mut self, stand: &Stand) -> bool {
+        let Stand { position, threads, creation, ends } = stand;
+        if !self.program.return_to(position) {
+            return false;
+        }
+        self.threads.clone_from(threads);
+        self.creation.clone_from(creation);
+        self.ends.clone_from(ends);
+        true
     }
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {

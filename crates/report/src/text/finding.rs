@@ -3,7 +3,7 @@
 use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
-use crate::{Command, Describe, Document, Evidence, Report, RunReport, Safety, Seen, Verdict};
+use crate::{Command, Describe, Document, Evidence, Race, RacingAccess, Report, RunReport, Safety, Seen, Verdict};
 use fencepost_trace::{Finding, Label, Model};
 
 /// A whole report.
@@ -170,7 +170,23 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
         text +=
             "  blocked: cut off before the end, or forever in a loop; --max-steps and --timeout let them go further\n";
     }
-    text + &news
+    text + &news + &races(report)
+}
+
+/// Races that are no findings.
+fn races(report: &RunReport) -> String {
+    if report.races.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("  {}, no error under {}:\n", counted(report.races.len() as u64, "data race"), report.model);
+    for Race { accesses } in &report.races {
+        let [first, second] = accesses.each_ref().map(|RacingAccess { label, access }| {
+            let at = if label.line > 0 { format!("{}:{}", clean(&label.file), label.line) } else { "?".to_owned() };
+            format!("{access} in {} at {at}", clean(&label.function))
+        });
+        text += &format!("    {first}, and {second}\n");
+    }
+    text
 }
 
 /// How much was still new in the end.

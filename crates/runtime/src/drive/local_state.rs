@@ -3,7 +3,7 @@
 use crate::platform::global;
 use crate::results::unsupported_here;
 use crate::threads::fibers;
-use fencepost_trace::ThreadId;
+use fencepost_trace::{Location, ThreadId};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -57,6 +57,9 @@ const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
 /// its stack, how often it has looked at a clock and how often it has changed other memory (see [`progress`]).
+///
+/// What it is about to read is not its own, even if it lies on its own stack: the exploration says what is read there,
+/// and what memory holds meanwhile depends on how far others have come in the run at hand.
 pub fn digest(thread: ThreadId) -> Option<u64> {
     let fiber = fibers::get(thread);
     let (start, end) = (fiber.sp, fiber.first_frame);
@@ -72,7 +75,15 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     // Who looks at a clock in a loop does not wait for others alone.
     hasher.write_u64(fiber.clock.looks());
     // SAFETY: the thread's own stack above its stack pointer, and it does not run.
-    hasher.write(unsafe { std::slice::from_raw_parts(start as *const u8, end - start) });
+    let stack = unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
+    let offset = |at: Location| (at.address as usize).checked_sub(start).map(|from| (from, at.size.bytes() as usize));
+    match fiber.about.and_then(offset).filter(|(from, size)| from + size <= stack.len()) {
+        Some((from, size)) => {
+            hasher.write(&stack[..from]);
+            hasher.write(&stack[from + size..]);
+        }
+        None => hasher.write(stack),
+    }
     Some(hasher.finish())
 }
 

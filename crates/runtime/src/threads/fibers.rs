@@ -73,6 +73,8 @@ pub struct Fiber {
     pub barriers: u32,
     /// Under exploration: what the call at hand has asked for so far, as a number.
     pub asks: u32,
+    /// Under exploration: the memory that it is about to read, if that is an event.
+    pub about: Option<Location>,
     /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how
     /// often in a row.
     pub failed: Option<(usize, u64, u32)>,
@@ -318,6 +320,7 @@ impl Fibers {
         fiber.writes = 0;
         fiber.barriers = 0;
         fiber.asks = 0;
+        fiber.about = None;
         fiber.failed = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();

@@ -130,6 +130,7 @@ fn summary(command: Command, tally: &Tally, started: Instant) -> Summary {
         states: Some(tally.states.len() as u64),
         coverage: None,
         restart: None,
+        races: Vec::new(),
         done: None,
         started,
     }

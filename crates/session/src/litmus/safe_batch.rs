@@ -198,6 +198,7 @@ pub fn safe(
         coverage: None,
         done: None,
         restart: None,
+        races: Vec::new(),
         started,
     };
     let report = |findings| {

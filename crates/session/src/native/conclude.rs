@@ -12,10 +12,11 @@ use crate::finish::{INTERRUPTED, Item, Summary, finish};
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::request::CampaignRequest;
+use fencepost_mailbox::Stack;
 use fencepost_native::host::{Campaign, Found};
 use fencepost_native::interrupt;
-use fencepost_report::{CallStack, Command, Describe, Evidence, Seen};
-use fencepost_trace::{Action, Finding, Plan, ThreadId};
+use fencepost_report::{CallStack, Command, Describe, Evidence, Race, RacingAccess, Seen};
+use fencepost_trace::{Action, Finding, FindingLabel, Plan, ThreadId};
 use std::time::Instant;
 
 /// What differs between the commands.
@@ -64,12 +65,30 @@ pub fn conclude(
         states: None,
         coverage: complete.is_none().then(|| Seen::new(results.pairs.values().copied(), executions)),
         restart: Some(restart::restarted(&results, symbolizer)),
+        races: races(&results.races, symbolizer),
         done,
         started: begun,
     };
     let items = examined.into_iter().map(|one| item(one, command, program, campaign, plan, symbolizer)).collect();
     let report = |findings| summary.report(request, findings);
     finish(items, request.out.as_deref(), symbolizer.clone(), log, report)
+}
+
+/// Races that are no findings, each pair of program points once.
+fn races(met: &[(Stack, Stack)], symbolizer: &Symbolizer) -> Vec<Race> {
+    let access = |stack: &Stack| {
+        let FindingLabel { label, access, .. } = symbolizer.finding_label(stack);
+        RacingAccess { label, access }
+    };
+    let race = |(first, second): &(Stack, Stack)| {
+        let mut accesses = [access(first), access(second)];
+        accesses.sort();
+        Race { accesses }
+    };
+    let mut races: Vec<Race> = met.iter().map(race).collect();
+    races.sort();
+    races.dedup();
+    races
 }
 
 fn item(

@@ -31,6 +31,7 @@ mod common;
 mod parts;
 mod passes;
 mod program;
+mod races;
 mod safety;
 mod saved;
 mod visitor;
@@ -54,6 +55,8 @@ struct State {
     safety: Option<safety::Safety>,
     /// How many executions in a row were cut off.
     cut_off: u32,
+    /// How often it was looked whether it is time to stop: after every run, whether the program took part in it or not.
+    turns: u64,
     /// The last execution was abandoned, and what it printed is still there.
     open: bool,
     /// Processes that share the work.

@@ -5,7 +5,7 @@ use super::safety::{self, Safety};
 use super::saved::{self, Left};
 use super::visitor::Report;
 use super::workers::{RUNS_ALONE, Shares, exploring, fork, hand_over, join_children, leave};
-use super::{STATE, State, common, request, shared, state, unseen, unsupported};
+use super::{STATE, State, common, races, request, shared, state, unseen, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, RUNS, Verdict};
@@ -14,7 +14,7 @@ use crate::hooks::rust_std;
 use crate::platform::{global, sys};
 use crate::results;
 use fencepost_explore::Outlook;
-use fencepost_explore::causal::{self, Equivalence};
+use fencepost_explore::causal::{self, Equivalence, Memoised};
 use fencepost_explore::graph::{ExploreError, Explorer, Flow, Halt, Options, Races, Task, replay_steps};
 use fencepost_mailbox::{Record, Request, Rhythm, limit};
 use fencepost_trace::{Answers, CampaignSpec, GraphStep, Method, Model, Outcome, StrategySpec, ThreadId};
@@ -41,6 +41,7 @@ pub fn run(request: &'static Request) {
         verdicts: Vec::new(),
         safety: request.watch.first().map(|model| Safety::new(*model)),
         cut_off: 0,
+        turns: 0,
         open: false,
         children: Vec::new(),
         is_child: false,
@@ -109,6 +110,7 @@ fn explore(
             return graphs(Explorer::new(program, options)?, tasks, jobs, is_resumed).map(|tasks| (tasks, None));
         }
     };
+    let program = Memoised::new(program);
     let mut explorer = causal::Explorer::new(program, options, equivalence)?.remembering(remember);
     let fit = |left: &Option<Left>| !matches!(left, Some(Left::Reads(saved)) if !common::fit(saved.states()));
     let jobs = if jobs > 1 && fit(&left) && common::is_there() { jobs } else { 1 };
@@ -164,7 +166,7 @@ const UNREADABLE: &str = "what a process of the exploration has left could not b
 
 /// By what is read.
 fn reads(
-    mut explorer: causal::Explorer<Program>,
+    mut explorer: causal::Explorer<Memoised<Program>>,
     mut jobs: u32,
     is_resumed: bool,
 ) -> Result<(Left, Option<Answers>), ExploreError> {
@@ -297,6 +299,7 @@ fn start_over() -> Report {
     results::forget();
     hunt::start_over();
     safety::begin();
+    races::begin();
     let mut state = state();
     drop(results::take_incomplete());
     state.next_fork = RUNS.load(Relaxed) + RUNS_ALONE;
@@ -314,7 +317,8 @@ fn between(explorer: &mut impl Shares, jobs: u32) -> Flow {
         return Flow::Break(());
     }
     tell_outlook(explorer.open(), exploring.executions.load(Relaxed) + exploring.blocked.load(Relaxed));
-    if RUNS.load(Relaxed).is_multiple_of(8) && saved::is_due() {
+    let turns = state().turns;
+    if turns.is_multiple_of(8) && saved::is_due() {
         if !state().children.is_empty() {
             exploring.pause.store(1, Relaxed);
             return Flow::Break(());
@@ -349,6 +353,11 @@ pub(super) fn tell_outlook(open: usize, done: u64) {
 /// After every run: is it time to stop?
 fn is_time_to_stop() -> Flow {
     let exploring = exploring();
+    let turns = {
+        let mut state = state();
+        state.turns += 1;
+        state.turns
+    };
     if exploring.stop.load(Relaxed) != 0 {
         return Flow::Break(());
     }
@@ -360,7 +369,7 @@ fn is_time_to_stop() -> Flow {
         return Flow::Break(());
     }
     if let CampaignSpec::Explore { deadline: Some(deadline), .. } = request().campaign
-        && (RUNS.load(Relaxed).is_multiple_of(16) || state().cut_off > 0)
+        && (turns.is_multiple_of(16) || state().cut_off > 0)
         && sys::monotonic() >= deadline
     {
         return reach(limit::TIME);

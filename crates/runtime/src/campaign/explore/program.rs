@@ -118,6 +118,10 @@ impl fencepost_engine::Threads for Program {
         self.abandoned
     }
 
+    fn has_shared_stacks(&self) -> bool {
+        shared::has_stacks()
+    }
+
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         digest(thread)
     }

@@ -1,15 +1,16 @@
 //! What is told of each execution.
 
 use super::passes::{MOST_CUT_OFF, STEPS, reach, stop};
-use super::program::{Program, has_other_ends, take_verdict};
+use super::program::{has_other_ends, take_verdict};
 use super::workers::{exploring, locked};
-use super::{parts, request, safety, shared, state, unsupported};
+use super::{parts, races, request, safety, shared, state, unsupported};
 use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, Verdict};
 use crate::drive::findings;
 use crate::results;
 use crate::threads::fibers;
+use fencepost_engine::Threads;
 use fencepost_explore::graph::{End, Flow, Stuck, Visitor, steps_of, steps_to_end, trace_of};
 use fencepost_mailbox::limit;
 use fencepost_memory::graph::{Graph, Node};
@@ -66,7 +67,7 @@ impl Report {
 }
 
 /// An execution that was told of is looked through for what a hunt looks for.
-fn hunted(program: &Program, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
+fn hunted<P: Threads>(program: &P, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
     if hunt::is_watching() {
         hunt::look(|| trace_of(program, graph, request().model, Outcome::Finished), steps);
     }
@@ -79,7 +80,7 @@ fn is_cancelled(thread: ThreadId) -> bool {
 }
 
 /// An execution for which another one stands. A hunt looks at it all the same, and counts it.
-fn redundant(program: &Program, graph: &Graph) -> Flow {
+fn redundant<P: Threads>(program: &P, graph: &Graph) -> Flow {
     if !hunt::is_watching() {
         return Flow::Continue(());
     }
@@ -90,20 +91,22 @@ fn redundant(program: &Program, graph: &Graph) -> Flow {
     Flow::Continue(())
 }
 
-impl Visitor<Program> for Report {
-    fn execution(&mut self, program: &Program, graph: &Graph) -> Flow {
+impl<P: Threads> Visitor<P> for Report {
+    fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         parts::look(graph);
         safety::look(graph);
+        races::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
         hunted(program, graph, || steps_of(graph));
         flow
     }
 
-    fn stuck(&mut self, program: &Program, graph: &Graph, stuck: Stuck) -> Flow {
+    fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
         parts::look(graph);
         safety::look(graph);
+        races::look(graph);
         let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
@@ -116,10 +119,11 @@ impl Visitor<Program> for Report {
         flow
     }
 
-    fn ended(&mut self, program: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+    fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
         parts::look(graph);
         safety::look(graph);
+        races::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         let steps = || steps_to_end(graph, end.thread, others);
@@ -128,11 +132,11 @@ impl Visitor<Program> for Report {
         flow
     }
 
-    fn failed(&mut self, _: &Program, _: &Graph, _: ThreadId, _: Failure) -> Flow {
+    fn failed(&mut self, _: &P, _: &Graph, _: ThreadId, _: Failure) -> Flow {
         ending::internal("a failure is an end of the process")
     }
 
-    fn race(&mut self, _: &Program, graph: &Graph, _: Node, _: Node) -> Flow {
+    fn race(&mut self, _: &P, graph: &Graph, _: Node, _: Node) -> Flow {
         // A plain access to an atomic: the race detector has seen it, too.
         exploring().executions.fetch_add(1, Relaxed);
         self.report(&Verdict::Exit(0), || steps_of(graph))

@@ -57,7 +57,7 @@ impl Shares for graph::Explorer<Program> {
     }
 }
 
-impl Shares for causal::Explorer<Program> {
+impl Shares for causal::Explorer<causal::Memoised<Program>> {
     fn open(&self) -> usize {
         self.alternatives()
     }

@@ -79,6 +79,10 @@ pub fn ask(op: Op) -> Reply {
     me.registers = global::caller_registers();
     let asks = &global::CALLER_ASKS;
     me.asks = asks.load(Relaxed).wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
+    me.about = match op {
+        Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
+        _ => None,
+    };
     drop(me);
     unseen::asked(&op);
     if op == Op::Yield {
@@ -127,6 +131,7 @@ pub fn impatient(address: usize, size: usize, write: bool, pc: usize) {
     me.pc = pc;
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
+    me.about = None;
     drop(me);
     let now = digest(fibers::current());
     if !shared::is_watching() {

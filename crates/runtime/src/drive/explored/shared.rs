@@ -28,6 +28,7 @@ use crate::threads::fibers;
 use fencepost_runtime_core::masks::{self, eights, wide};
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, Value};
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Eight aligned bytes: what they hold, and which of them that is known of.
 #[derive(Clone, Copy, Default)]
@@ -76,6 +77,7 @@ fn shared() -> Entered<'static, Shared> {
 /// An exploration begins: of these bytes, given as address of eight and mask, plain accesses are events.
 pub fn begin(events: &[(u64, u8)]) {
     *SHARED.enter() = Some(Shared::default());
+    STACKS.store(false, Ordering::Relaxed);
     shared().events = events.iter().map(|(at, bytes)| (*at as usize, *bytes)).collect();
 }
 
@@ -236,6 +238,7 @@ fn touch(place: Location) {
         if new == 0 {
             continue;
         }
+        note_stack(at);
         let value = held(at);
         let known = {
             let mut shared = shared();
@@ -249,6 +252,21 @@ fn touch(place: Location) {
         if differs && !add(at, new) {
             results::unsupported_here("memory that is shared starts with another value in another execution");
         }
+    }
+}
+
+/// Has a thread come by what lies on the stack of another?
+static STACKS: AtomicBool = AtomicBool::new(false);
+
+/// Has it?
+pub fn has_stacks() -> bool {
+    STACKS.load(Ordering::Relaxed)
+}
+
+fn note_stack(at: usize) {
+    let own = fibers::me().stack;
+    if !(own.0..own.1).contains(&at) && fibers::is_on_a_stack(at) {
+        STACKS.store(true, Ordering::Relaxed);
     }
 }
 
