@@ -190,10 +190,15 @@ pub fn is_by_values() -> bool {
     is_explored_by(Method::Causal)
 }
 
+/// Does an exploration not tell executions apart by their graphs, but by less?
+pub fn is_by_less_than_graphs() -> bool {
+    is_by_values() || is_explored_by(Method::Rf)
+}
+
 /// Does the exploration tell the program of no order but that of creating and joining threads, so that this `what` is
 /// not told from its opposite? If so, the exploration is not complete.
 pub fn leaves_open(what: &str) -> bool {
-    let open = is_by_values() || is_explored_by(Method::Rf);
+    let open = is_by_less_than_graphs();
     if open {
         unsupported_here(&format!("{what}: this method does not tell (--method graph does)"));
     }

@@ -3,18 +3,31 @@
 //! An exploration has one place for all bytes that overlapping accesses tie together (`explore::graph::cells`), and
 //! coherence orders what a thread does there. Of two accesses that have no byte in common, a hardware model would let
 //! the second pass the first. Executions in which it does are not explored, and that is said: nothing is proved then.
+//!
+//! A store to a part takes over the rest of its place from the store before it. Methods that leave the order of stores
+//! open, as far as nobody reads it, do not know which that is; under sc that makes no difference, since what is read
+//! decides.
 
 use super::{request, unsupported};
+use crate::results;
 use fencepost_memory::graph::{Graph, NodeData};
 use fencepost_trace::{Access, FenceOrder, Location, Model, RmwOrder, StoreOrder};
 use rustc_hash::FxHashMap;
 
-/// Looks whether the model could reorder accesses of an execution that the exploration keeps in order.
-pub(super) fn look(graph: &Graph) {
+/// Looks whether the model could reorder accesses of an execution that the exploration keeps in order. Is the execution
+/// one that there is?
+pub(super) fn look(graph: &Graph) -> bool {
     let model = request().watch.first().copied().unwrap_or(request().model);
     let is_part = |data: &NodeData| part(graph, data).is_some();
     if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) || !graph.nodes().any(|(_, data)| is_part(data)) {
-        return;
+        return true;
+    }
+    if results::is_by_less_than_graphs() {
+        unsupported(
+            "threads access parts of memory that is also accessed as a whole: this method does not explore that \
+             (--method graph does)",
+        );
+        return false;
     }
     let others = |data: &NodeData| {
         graph.nodes().any(|(_, other)| {
@@ -38,7 +51,7 @@ pub(super) fn look(graph: &Graph) {
                 "a thread accesses parts, one after the other, of memory that is also accessed as a whole: that the \
                  model can reorder these is not explored",
             );
-            return;
+            return true;
         }
         // Nothing passes a seq_cst store, which may pass others itself.
         if is_barrier {
@@ -47,6 +60,7 @@ pub(super) fn look(graph: &Graph) {
             list.push((data, at));
         }
     }
+    true
 }
 
 /// What an event accesses, if that is a part of its place.

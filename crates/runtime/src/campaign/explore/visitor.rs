@@ -94,7 +94,9 @@ fn redundant<P: Threads>(program: &P, graph: &Graph) -> Flow {
 impl<P: Threads> Visitor<P> for Report {
     fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        parts::look(graph);
+        if !parts::look(graph) {
+            return Flow::Continue(());
+        }
         safety::look(graph);
         races::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
@@ -104,7 +106,9 @@ impl<P: Threads> Visitor<P> for Report {
 
     fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
-        parts::look(graph);
+        if !parts::look(graph) {
+            return Flow::Continue(());
+        }
         safety::look(graph);
         races::look(graph);
         let flow = match stuck {
@@ -121,7 +125,9 @@ impl<P: Threads> Visitor<P> for Report {
 
     fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        parts::look(graph);
+        if !parts::look(graph) {
+            return Flow::Continue(());
+        }
         safety::look(graph);
         races::look(graph);
         let verdict = take_verdict(Some(end.thread));
