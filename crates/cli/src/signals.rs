@@ -10,13 +10,7 @@ use std::sync::Arc;
 
 /// From now on signals are a wish.
 pub fn catch() {
-    let wish = interrupt::flag();
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the first one finds that there is no wish yet. A system that refuses this leaves signals as
-        // they are.
-        let second = flag::register_conditional_default(signal, wish.clone());
-        let _ = second.and_then(|_| flag::register(signal, wish.clone()));
-    }
+    interrupt::catch(&[SIGINT, SIGTERM, SIGHUP]);
 }
 
 /// A file that grows past a limit is an error of whoever writes it, not the end of the process.
