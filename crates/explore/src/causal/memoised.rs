@@ -25,7 +25,7 @@ const MOST_WALKS: u32 = 1 << 10;
 const FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Where a thread asks for something.
-struct Place {
+struct Asked {
     op: Op,
     label: u32,
     digest: Option<u64>,
@@ -54,7 +54,7 @@ struct Thread {
 
 struct Inner<T> {
     program: T,
-    places: Vec<Place>,
+    places: Vec<Asked>,
     /// To which place a way leads. There may be as many from one place as another thread has histories, where it is
     /// joined.
     ways: FxHashMap<Way, u32>,
@@ -164,7 +164,7 @@ impl<T: Threads> Inner<T> {
     }
 
     /// Where a thread is.
-    fn place(&self, thread: ThreadId) -> Option<&Place> {
+    fn place(&self, thread: ThreadId) -> Option<&Asked> {
         self.places.get(self.threads[thread.index()].at as usize)
     }
 
@@ -211,7 +211,7 @@ impl<T: Threads> Inner<T> {
         let Reply { value, success } = reply;
         let begins = (!has_begun).then_some(thread);
         let joined = match self.places.get(at as usize).filter(|_| has_begun) {
-            Some(Place { op: Op::Join(other), .. }) => self.threads[other.index()].at,
+            Some(Asked { op: Op::Join(other), .. }) => self.threads[other.index()].at,
             _ => NONE,
         };
         Way { from: at, value, success, begins, joined }
@@ -266,7 +266,7 @@ impl<T: Threads> Inner<T> {
         let may_read = !matches!(op, Op::Access(Access::Store { .. } | Access::Fence { .. }));
         let raw = if may_read { self.program.digest(thread) } else { None };
         if let Some(at) = known {
-            let Place { op: before, digest, .. } = &self.places[at as usize];
+            let Asked { op: before, digest, .. } = &self.places[at as usize];
             if *before != op {
                 self.diverged = Some(thread);
             }
@@ -285,7 +285,7 @@ impl<T: Threads> Inner<T> {
             stands
         });
         (run.at, run.has_begun) = (at, true);
-        self.places.push(Place { op, label, digest });
+        self.places.push(Asked { op, label, digest });
         self.ways.insert(way, at);
         op
     }
