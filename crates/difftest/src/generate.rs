@@ -36,47 +36,28 @@ impl Recipe {
 /// Does the language have it, as far as it is written here?
 pub fn supports(language: Language, feature: Feature) -> bool {
     use Feature::*;
+    let only_in_c = matches!(
+        feature,
+        CasMemory
+            | Volatile
+            | Parts
+            | Bulk
+            | Flags
+            | Handover
+            | SpinLocks
+            | Keys
+            | Cancel
+            | Pipes
+            | ThreadExit
+            | Nested
+            | Heap
+            | Exit
+            | Detach
+    );
     match language {
         Language::C => feature != Channels,
-        Language::Cxx => !matches!(
-            feature,
-            CasMemory
-                | Volatile
-                | Parts
-                | Bulk
-                | Flags
-                | Handover
-                | SpinLocks
-                | Keys
-                | Cancel
-                | Pipes
-                | ThreadExit
-                | Nested
-                | Heap
-                | Exit
-                | Detach
-        ),
-        Language::Rust => !matches!(
-            feature,
-            Races
-                | CasMemory
-                | Volatile
-                | Parts
-                | Bulk
-                | Flags
-                | Handover
-                | SpinLocks
-                | Semaphores
-                | Keys
-                | Cancel
-                | Pipes
-                | ThreadExit
-                | Nested
-                | Heap
-                | Exit
-                | Detach
-                | LockBoth
-        ),
+        Language::Cxx => !only_in_c,
+        Language::Rust => !only_in_c && !matches!(feature, Races | Semaphores | LockBoth),
     }
 }
 
