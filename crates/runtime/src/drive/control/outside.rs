@@ -250,10 +250,14 @@ pub(super) fn know(at: Location) {
     let mut guard = control();
     let control = &mut *guard;
     let near = at.address.saturating_sub(15)..at.end();
-    if !matches!(control.atomics.insert(at.address, (at.size, memory(at))), Some((size, _)) if size == at.size) {
+    let before = control.atomics.get(&at.address).map(|(size, _)| *size);
+    // Of those that begin here, the largest stands for all.
+    let size = before.filter(|size| size.bytes() > at.size.bytes()).unwrap_or(at.size);
+    control.atomics.insert(at.address, (size, memory(Location::new(at.address, size))));
+    if before != Some(at.size) {
         let others = control.atomics.range(near.clone()).filter(|(address, _)| **address != at.address);
         let mut others = others.map(|(address, (size, _))| Location::new(*address, *size));
-        control.atomics_overlap |= others.any(|other| other.overlaps(at));
+        control.atomics_overlap |= before.is_some() || others.any(|other| other.overlaps(at));
     }
     if control.atomics_overlap {
         for (address, (size, known)) in control.atomics.range_mut(near) {
