@@ -136,9 +136,9 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     if seed.is_multiple_of(SAMPLE) {
         test.outcomes.extend(subject.test(0, FORKED, Restart::Fork)?.outcomes);
     }
-    let beyond = !test.outcomes.is_subset(&reference.outcomes)
+    let more_than_reference = !test.outcomes.is_subset(&reference.outcomes)
         || model != Model::C11 && !check.outcomes.is_subset(&reference.outcomes);
-    if beyond && reference.incomplete.is_none() && effort.sleep_sets {
+    if more_than_reference && reference.incomplete.is_none() && effort.sleep_sets {
         // What the sleep sets of the reference have left out is not held against others. They lose livelocks of c11,
         // where a loop waits for a store that another one has overwritten although it was executed later.
         let all = Effort { sleep_sets: false, enumerations: WITHOUT_SLEEP_SETS * effort.enumerations, ..*effort };

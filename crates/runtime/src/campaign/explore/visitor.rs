@@ -66,6 +66,16 @@ impl Report {
     }
 }
 
+/// Looks through an execution that ended, in whatever way. Is it one that there is?
+fn look(graph: &Graph) -> bool {
+    let is_one = parts::look(graph);
+    if is_one {
+        safety::look(graph);
+        races::look(graph);
+    }
+    is_one
+}
+
 /// An execution that was told of is looked through for what a hunt looks for.
 fn hunted<P: Threads>(program: &P, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
     if hunt::is_watching() {
@@ -94,11 +104,9 @@ fn redundant<P: Threads>(program: &P, graph: &Graph) -> Flow {
 impl<P: Threads> Visitor<P> for Report {
     fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        if !parts::look(graph) {
+        if !look(graph) {
             return Flow::Continue(());
         }
-        safety::look(graph);
-        races::look(graph);
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
         hunted(program, graph, || steps_of(graph));
         flow
@@ -106,11 +114,9 @@ impl<P: Threads> Visitor<P> for Report {
 
     fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
-        if !parts::look(graph) {
+        if !look(graph) {
             return Flow::Continue(());
         }
-        safety::look(graph);
-        races::look(graph);
         let flow = match stuck {
             // It waits no longer: that was not explored, and has been said.
             Stuck::Deadlock(threads) if threads.iter().any(|thread| is_cancelled(*thread)) => Flow::Continue(()),
@@ -125,11 +131,9 @@ impl<P: Threads> Visitor<P> for Report {
 
     fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
         exploring().executions.fetch_add(1, Relaxed);
-        if !parts::look(graph) {
+        if !look(graph) {
             return Flow::Continue(());
         }
-        safety::look(graph);
-        races::look(graph);
         let verdict = take_verdict(Some(end.thread));
         let verdict = verdict.unwrap_or_else(|| ending::internal("a process that ended without a reason"));
         let steps = || steps_to_end(graph, end.thread, others);

@@ -7,6 +7,7 @@ use crate::platform::{global, modules};
 use crate::threads::fibers;
 use fencepost_trace::{Access, LoadOrder, Location, Op, Size, StoreOrder, Value, VectorClock};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// With more atomics than this, those that nobody has asked for are not looked at: it would take too long.
 const MOST_NOTICED: usize = 256;
@@ -250,10 +251,19 @@ pub(super) fn know(at: Location) {
     let mut guard = control();
     let control = &mut *guard;
     let near = at.address.saturating_sub(15)..at.end();
-    let before = control.atomics.get(&at.address).map(|(size, _)| *size);
-    // Of those that begin here, the largest stands for all.
-    let size = before.filter(|size| size.bytes() > at.size.bytes()).unwrap_or(at.size);
-    control.atomics.insert(at.address, (size, memory(Location::new(at.address, size))));
+    let mut before = None;
+    match control.atomics.entry(at.address) {
+        Entry::Occupied(mut entry) => {
+            let (size, known) = entry.get_mut();
+            before = Some(*size);
+            // Of those that begin here, the largest stands for all.
+            *size = (*size).max(at.size);
+            *known = memory(Location::new(at.address, *size));
+        }
+        Entry::Vacant(entry) => {
+            entry.insert((at.size, memory(at)));
+        }
+    }
     if before != Some(at.size) {
         let others = control.atomics.range(near.clone()).filter(|(address, _)| **address != at.address);
         let mut others = others.map(|(address, (size, _))| Location::new(*address, *size));
