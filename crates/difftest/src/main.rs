@@ -148,6 +148,9 @@ fn main() -> ExitCode {
     println!("  {SPENT}");
     summary.incomplete.iter().for_each(|(why, n)| println!("  {n} explorations incomplete: {why}"));
     summary.unfinished.iter().for_each(|(why, n)| println!("  {n} references unfinished: {why}"));
+    let slowest =
+        summary.slowest.iter().map(|(time, seed, model)| format!("{seed} {model} {:.1} s", time.as_secs_f64()));
+    println!("  slowest: {}", slowest.collect::<Vec<_>>().join(", "));
     for found in &summary.found {
         let (seed, ending) = (found.seed, found.language.ending());
         println!("  {ending} {seed} {}: {}", found.disagreement.model, found.disagreement.class);

@@ -9,17 +9,21 @@ use crate::truths::{Effort, Subject};
 use crate::units::Unit;
 use crate::write;
 use fencepost_trace::Model;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// So many programs are compiled at once: in C many, where the headers take longer than they do; elsewhere fewer.
 fn per_unit(recipes: &[Recipe]) -> u64 {
     if recipes.iter().all(|recipe| recipe.language == Language::C) { 48 } else { 12 }
 }
+
+/// Of so many comparisons it is told how long they took.
+const SLOWEST: usize = 8;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -59,8 +63,18 @@ pub struct Summary {
     pub incomplete: BTreeMap<String, u64>,
     /// Why references were not, and how often.
     pub unfinished: BTreeMap<String, u64>,
+    /// The comparisons that took longest: what took so long is often a loop that nobody recognises as waiting.
+    pub slowest: Vec<(Duration, u64, Model)>,
     /// Disagreements: seed, language, the program as it is left, how the sources disagree.
     pub found: Vec<Found>,
+}
+
+impl Summary {
+    fn took(&mut self, time: Duration, seed: u64, model: Model) {
+        self.slowest.push((time, seed, model));
+        self.slowest.sort_unstable_by_key(|(time, ..)| Reverse(*time));
+        self.slowest.truncate(SLOWEST);
+    }
 }
 
 /// A disagreement about one program.
@@ -125,10 +139,12 @@ fn batch(
                 return Ok(());
             }
             let subject = Subject { unit: &unit, number, model: *model };
+            let start = Instant::now();
             let Comparison { disagreement, incomplete, unfinished } = compare(program, subject, &plan.effort, *seed);
             {
                 let mut summary = summary.lock().expect("no worker has panicked");
                 summary.comparisons += 1;
+                summary.took(start.elapsed(), *seed, *model);
                 incomplete.into_iter().for_each(|why| *summary.incomplete.entry(why).or_default() += 1);
                 unfinished.into_iter().for_each(|why| *summary.unfinished.entry(why).or_default() += 1);
             }

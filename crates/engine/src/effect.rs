@@ -33,7 +33,7 @@ pub enum Effect {
 pub fn variants(access: &Access, value: Value, sets: &WaitSets) -> u32 {
     match *access {
         Access::CompareExchange { weak: true, expected, .. } if value == expected => 2,
-        Access::Rmw { update: Update::WakeOne, .. } => sets.candidates(value),
+        Access::Rmw { update: Update::Wake(most), .. } => sets.ways_to_wake(value, most),
         _ => 1,
     }
 }
@@ -62,10 +62,10 @@ pub fn effect(access: &Access, value: Value, variant: u32, sets: &mut WaitSets) 
 }
 
 /// What the thread is told of an RMW: the old value. Of a set of waiting threads that is nothing it could use: who
-/// wakes others learns how many waited, and who leaves whether it had been woken.
+/// wakes others learns how many they were, and who leaves whether it had been woken.
 fn reply_of(update: Update, value: Value, sets: &WaitSets) -> Reply {
     match update {
-        Update::WakeOne | Update::WakeAll => Reply { value: Value(sets.waiting(value) as u128), success: true },
+        Update::Wake(most) => Reply { value: Value(sets.waiting(value).min(most as usize) as u128), success: true },
         Update::Dequeue(thread) => Reply { value: Value::ZERO, success: sets.passes(Guard::Woken(thread), value) },
         Update::Enqueue(_) => Reply::NONE,
         _ => Reply { value, success: true },

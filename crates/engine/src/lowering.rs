@@ -195,8 +195,8 @@ impl Lowering {
             Sync::TryWriteLock { lock } => self.attempt(try_set(hidden(Hidden::RwLock, lock), WRITER)),
             Sync::WriteUnlock { lock } => self.once(unlock(hidden(Hidden::RwLock, lock)), Reply::NONE),
             Sync::Wait { condvar, mutex } => self.wait_stage(condvar, mutex),
-            Sync::NotifyOne { condvar } => self.once(wake(condvar, Update::WakeOne, Guard::Any), Reply::NONE),
-            Sync::NotifyAll { condvar } => self.once(wake(condvar, Update::WakeAll, Guard::Any), Reply::NONE),
+            Sync::NotifyOne { condvar } => self.once(wake(condvar, Update::Wake(1), Guard::Any), Reply::NONE),
+            Sync::NotifyAll { condvar } => self.once(wake(condvar, Update::WAKE_ALL, Guard::Any), Reply::NONE),
             Sync::Acquire { semaphore } => {
                 let at = hidden(Hidden::Semaphore, semaphore);
                 self.once(rmw(at, RmwOrder::Acquire, Update::Sub(ONE), Guard::AtLeast(ONE)), Reply::NONE)

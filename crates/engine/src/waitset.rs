@@ -70,16 +70,13 @@ impl WaitSets {
         self.table.extend(others.table.iter().map(|(number, set)| (*number, set.clone())));
     }
 
-    /// The state after `update`; of several threads that it could wake, `variant` picks one.
+    /// The state after `update`; of several sets of threads that it could wake, `variant` picks one.
     pub fn apply(&mut self, update: Update, old: Value, variant: u32) -> Value {
         let mut set = self.get(old);
         match update {
             Update::Enqueue(thread) => set.waiting.push(thread),
-            Update::WakeOne if !set.waiting.is_empty() => {
-                let woken = set.waiting.remove(variant as usize % set.waiting.len());
-                set.woken.push(woken);
-            }
-            Update::WakeAll => set.woken.append(&mut set.waiting),
+            Update::Wake(most) if most as usize >= set.waiting.len() => set.woken.append(&mut set.waiting),
+            Update::Wake(most) => wake(&mut set, most as usize, variant),
             // A thread whose wait ended for another reason (its time was over) leaves without having been woken.
             Update::Dequeue(thread) => {
                 set.woken.retain(|t| *t != thread);
@@ -91,9 +88,10 @@ impl WaitSets {
         self.put(set)
     }
 
-    /// How many threads a wake-up can choose from; at least 1, for there is one way to wake nobody.
-    pub fn candidates(&self, old: Value) -> u32 {
-        self.get(old).waiting.len().max(1) as u32
+    /// In how many ways so many threads can be chosen from those that wait. There is one way to wake all, or nobody.
+    pub fn ways_to_wake(&self, old: Value, most: u32) -> u32 {
+        let waiting = self.waiting(old);
+        if most as usize >= waiting { 1 } else { choices(waiting, most as usize) }
     }
 
     /// How many threads wait.
@@ -115,6 +113,32 @@ impl WaitSets {
     }
 }
 
+/// Wakes so many of those who wait; there are more of them. Of the sets of so many threads, in lexical order, it is the
+/// one with this number.
+fn wake(set: &mut WaitSet, most: usize, variant: u32) {
+    let mut number = variant % choices(set.waiting.len(), most);
+    let mut left = most;
+    let mut i = 0;
+    while left > 0 {
+        let rest = set.waiting.len() - i;
+        let with_this = if left == rest { u32::MAX } else { choices(rest - 1, left - 1) };
+        if number < with_this {
+            set.woken.push(set.waiting.remove(i));
+            left -= 1;
+        } else {
+            number -= with_this;
+            i += 1;
+        }
+    }
+}
+
+/// How many sets of `few` there are among `all`, as far as a number of 32 bits can tell.
+fn choices(all: usize, few: usize) -> u32 {
+    let few = few.min(all - few);
+    let times = |ways: u128, i: usize| (ways * (all - i) as u128 / (i + 1) as u128).min(u128::from(u64::MAX));
+    (0..few).fold(1, times).min(u128::from(u32::MAX)) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,26 +149,52 @@ mod tests {
         let (a, b) = (ThreadId(1), ThreadId(2));
         let one = sets.apply(Update::Enqueue(a), Value::ZERO, 0);
         let both = sets.apply(Update::Enqueue(b), one, 0);
-        assert_eq!(sets.candidates(both), 2);
+        assert_eq!(sets.ways_to_wake(both, 1), 2);
         for (variant, woken, other) in [(0, a, b), (1, b, a)] {
-            let after = sets.apply(Update::WakeOne, both, variant);
+            let after = sets.apply(Update::Wake(1), both, variant);
             assert!(sets.passes(Guard::Woken(woken), after));
             assert!(!sets.passes(Guard::Woken(other), after));
         }
     }
 
     #[test]
+    fn every_pair_of_four_can_be_woken_at_once() {
+        let mut sets = WaitSets::default();
+        let threads = [1, 2, 3, 4].map(ThreadId);
+        let all = threads.iter().fold(Value::ZERO, |set, t| sets.apply(Update::Enqueue(*t), set, 0));
+        assert_eq!([2, 3, 4, 5].map(|most| sets.ways_to_wake(all, most)), [6, 4, 1, 1]);
+        let mut pairs: Vec<Vec<bool>> = Vec::new();
+        for variant in 0..6 {
+            let after = sets.apply(Update::Wake(2), all, variant);
+            pairs.push(threads.iter().map(|t| sets.passes(Guard::Woken(*t), after)).collect());
+            assert_eq!(sets.waiting(after), 2);
+        }
+        assert!(pairs.iter().all(|pair| pair.iter().filter(|woken| **woken).count() == 2));
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len(), 6);
+    }
+
+    #[test]
+    fn more_ways_than_can_be_counted_are_many() {
+        assert_eq!(choices(200, 100), u32::MAX);
+        let mut set = WaitSet { waiting: (0..200).map(ThreadId).collect(), woken: Vec::new() };
+        wake(&mut set, 100, u32::MAX - 1);
+        assert_eq!((set.waiting.len(), set.woken.len()), (100, 100));
+    }
+
+    #[test]
     fn a_wake_up_with_nobody_waiting_is_lost() {
         let mut sets = WaitSets::default();
-        assert_eq!(sets.apply(Update::WakeOne, Value::ZERO, 0), Value::ZERO);
-        assert_eq!(sets.apply(Update::WakeAll, Value::ZERO, 0), Value::ZERO);
+        assert_eq!(sets.apply(Update::Wake(1), Value::ZERO, 0), Value::ZERO);
+        assert_eq!(sets.apply(Update::WAKE_ALL, Value::ZERO, 0), Value::ZERO);
     }
 
     #[test]
     fn when_all_have_left_the_state_is_the_first_one_again() {
         let mut sets = WaitSets::default();
         let waiting = sets.apply(Update::Enqueue(ThreadId(3)), Value::ZERO, 0);
-        let woken = sets.apply(Update::WakeAll, waiting, 0);
+        let woken = sets.apply(Update::WAKE_ALL, waiting, 0);
         assert_eq!(sets.apply(Update::Dequeue(ThreadId(3)), woken, 0), Value::ZERO);
     }
 }

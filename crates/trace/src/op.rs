@@ -171,15 +171,16 @@ pub enum Update {
     UMin(Value),
     /// A condition variable: this thread joins the waiting ones.
     Enqueue(ThreadId),
-    /// A condition variable: one waiting thread is woken; which one is a choice.
-    WakeOne,
-    /// A condition variable: all waiting threads are woken.
-    WakeAll,
+    /// A condition variable: so many waiting threads are woken at most, in one step; which ones is a choice.
+    Wake(u32),
     /// A condition variable: this thread, having been woken, leaves.
     Dequeue(ThreadId),
 }
 
 impl Update {
+    /// A condition variable: all waiting threads are woken.
+    pub const WAKE_ALL: Update = Update::Wake(u32::MAX);
+
     /// The new value, cut to `size`. The condition-variable updates need the table of waiting sets, which
     /// the engine keeps; they answer `None` here.
     #[inline]
@@ -196,7 +197,7 @@ impl Update {
             Update::Min(v) => signed(old, size).min(signed(v, size)) as u128,
             Update::UMax(v) => old.0.max(size.truncate(v.0).0),
             Update::UMin(v) => old.0.min(size.truncate(v.0).0),
-            Update::Enqueue(_) | Update::WakeOne | Update::WakeAll | Update::Dequeue(_) => return None,
+            Update::Enqueue(_) | Update::Wake(_) | Update::Dequeue(_) => return None,
         };
         Some(size.truncate(bits))
     }

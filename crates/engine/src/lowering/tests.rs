@@ -117,8 +117,8 @@ fn to_wait_is_to_enqueue_unlock_leave_when_woken_and_lock_again() {
     assert_eq!(steps[2], wake(condvar, Update::Dequeue(ME), Guard::Woken(ME)));
     assert_eq!(Stage::Access(steps[3]), lock);
     assert_eq!(end, Stage::Done(Reply::NONE));
-    assert_eq!(single(sync(Sync::NotifyOne { condvar }), value(1)).0, wake(condvar, Update::WakeOne, Guard::Any));
-    assert_eq!(single(sync(Sync::NotifyAll { condvar }), value(1)).0, wake(condvar, Update::WakeAll, Guard::Any));
+    assert_eq!(single(sync(Sync::NotifyOne { condvar }), value(1)).0, wake(condvar, Update::Wake(1), Guard::Any));
+    assert_eq!(single(sync(Sync::NotifyAll { condvar }), value(1)).0, wake(condvar, Update::WAKE_ALL, Guard::Any));
 }
 
 #[test]

@@ -277,7 +277,7 @@ impl Judge {
 /// between, so that they are not asked about.
 fn ways(access: &Access, value: Value, sets: &WaitSets) -> u32 {
     match access {
-        Access::Rmw { update: Update::Enqueue(_) | Update::WakeOne | Update::WakeAll | Update::Dequeue(_), .. } => 0,
+        Access::Rmw { update: Update::Enqueue(_) | Update::Wake(_) | Update::Dequeue(_), .. } => 0,
         _ if matches!(access.guard(), Guard::Woken(_)) => 0,
         Access::Store { .. } => 1,
         _ => variants(access, value, sets),

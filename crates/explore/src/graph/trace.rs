@@ -1,38 +1,60 @@
 //! Graphs as traces, and as steps to replay.
 
+use super::cells::extract;
 use super::event::is_weaving;
 use fencepost_engine::Threads;
-use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::{
     Access, Coherence, Event, EventId, EventKind, GraphStep, LoadOrder, Location, Model, Outcome, Part, RmwOrder,
     StoreOrder, ThreadId, Trace,
 };
-
-use super::cells::extract;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::replace;
 
 /// All events but waits in an order that extends program order and reads-from, both halves of an RMW together. Of the
 /// possible next ones, the one that was added first comes first.
 pub(super) fn linearise(graph: &Graph) -> Vec<Node> {
     let mut order = Vec::with_capacity(graph.len() - 1);
-    let mut placed = vec![false; graph.len()];
-    placed[0] = true;
-    while order.len() + 1 < graph.len() {
-        let ready = |node: Node, data: &NodeData| {
-            !placed[node.index()]
-                && graph.previous(node).is_none_or(|p| placed[p.index()])
-                && (!data.flags.has(Flags::READ) || placed[data.source.index()])
-        };
-        let next = graph.nodes().find(|(node, data)| ready(*node, data));
-        let (node, data) = next.expect("internal error: program order and reads-from have a cycle");
-        placed[node.index()] = true;
-        order.push(node);
-        if data.flags.has(Flags::READ.with(Flags::EXCLUSIVE))
-            && let Some(write) = graph.next(node)
-        {
-            placed[write.index()] = true;
-            order.push(write);
+    // How many of the event before and the store that is read are still to come, and who reads a store: the first of
+    // its readers, and of each of them the next one.
+    let mut missing = vec![0u8; graph.len()];
+    let mut readers = vec![Node::INIT; graph.len()];
+    let mut next_reader = vec![Node::INIT; graph.len()];
+    let mut ready = BinaryHeap::new();
+    for (node, data) in graph.nodes() {
+        missing[node.index()] = u8::from(graph.previous(node).is_some());
+        if data.flags.has(Flags::READ) && data.source != Node::INIT {
+            missing[node.index()] += 1;
+            next_reader[node.index()] = replace(&mut readers[data.source.index()], node);
+        }
+        if missing[node.index()] == 0 {
+            ready.push(Reverse(node));
         }
     }
+    while let Some(Reverse(node)) = ready.pop() {
+        let mut placed = Some(node);
+        while let Some(node) = placed {
+            order.push(node);
+            let mut release = |node: Node| {
+                missing[node.index()] -= 1;
+                if missing[node.index()] == 0 {
+                    ready.push(Reverse(node));
+                }
+            };
+            let exclusive = graph.node(node).flags.has(Flags::READ.with(Flags::EXCLUSIVE));
+            placed = graph.next(node).filter(|_| exclusive);
+            if placed.is_none() {
+                graph.next(node).into_iter().for_each(&mut release);
+            }
+            let mut reader = readers[node.index()];
+            while reader != Node::INIT {
+                release(reader);
+                reader = next_reader[reader.index()];
+            }
+        }
+    }
+    assert!(order.len() + 1 == graph.len(), "internal error: program order and reads-from have a cycle");
     order.retain(|node| !graph.is_wait(*node));
     order
 }

@@ -56,7 +56,7 @@ pub fn destroy(condition: usize) {
     }
     objects::destroyed(Object::ConditionVariable, condition);
     if fibers::all().count() > 1 {
-        let waiting = control::perform(change(condition as u64, RmwOrder::Relaxed, Update::WakeAll)).value.0;
+        let waiting = control::perform(change(condition as u64, RmwOrder::Relaxed, Update::WAKE_ALL)).value.0;
         if waiting > 0 {
             objects::wrong(Object::ConditionVariable, condition, "destroy", "for which threads wait", None);
         }

@@ -91,12 +91,9 @@ fn asleep(key: u64, deadline: Option<u64>) -> Result<c_long, c_int> {
 
 /// Wakes so many of those who wait on a word; says how many it found.
 pub fn wake(word: usize, most: usize) -> usize {
-    let key = word as u64 | FUTEX;
-    if most >= ALL {
-        return update(key, Update::WakeAll, Guard::Any).value.0 as usize;
-    }
-    let next = |woken: &usize| one_of_several(*woken, || update(key, Update::WakeOne, Guard::Any)).value.0 != 0;
-    (0..most).take_while(next).count()
+    // In one step, as the kernel does it: it holds the lock of the queue meanwhile, and none of them comes back.
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    update(word as u64 | FUTEX, Update::Wake(most), Guard::Any).value.0 as usize
 }
 
 /// Those who wait are to wait on another word. What they would wait for there is not followed: they are woken, as
