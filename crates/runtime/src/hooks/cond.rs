@@ -113,9 +113,9 @@ pub fn dequeue(key: u64, order: RmwOrder) -> Op {
     change(key, order, Update::Dequeue(fibers::current()))
 }
 
-/// The running thread no longer waits, woken or not.
-pub fn leave(key: u64) {
-    control::perform(dequeue(key, RmwOrder::AcqRel));
+/// The running thread no longer waits. Had it been woken?
+pub fn leave(key: u64) -> bool {
+    control::perform(dequeue(key, RmwOrder::AcqRel)).success
 }
 
 hook! { fn pthread_cond_wait(condition: usize, mutex: *mut Mutex) -> c_int {

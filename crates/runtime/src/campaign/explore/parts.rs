@@ -4,15 +4,21 @@
 //! coherence orders what a thread does there. Of two accesses that have no byte in common, a hardware model would let
 //! the second pass the first. Executions in which it does are not explored, and that is said: nothing is proved then.
 //!
+//! A store to a part reads the rest of its place, and explored executions have no cycle of program order and
+//! reads-from. Where the model delays such a store past later ones, somebody who has read one of those may store to the
+//! place before it does: what it takes over would then come from a store that depends on it. That is said, too. Of a
+//! missed execution of this kind there is always an explored one that shows it: the same up to that other store, with
+//! the delayed one just before it.
+//!
 //! A store to a part takes over the rest of its place from the store before it. Methods that leave the order of stores
 //! open, as far as nobody reads it, do not know which that is; under sc that makes no difference, since what is read
 //! decides.
 
 use super::{request, unsupported};
 use crate::results;
-use fencepost_memory::graph::{Graph, NodeData};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData};
 use fencepost_trace::{Access, FenceOrder, Location, Model, RmwOrder, StoreOrder};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Looks whether the model could reorder accesses of an execution that the exploration keeps in order. Is the execution
 /// one that there is?
@@ -60,7 +66,45 @@ pub(super) fn look(graph: &Graph) -> bool {
             list.push((data, at));
         }
     }
+    if model != Model::Tso && is_delayed(graph, model) {
+        unsupported(
+            "a thread stores to a part of memory that is also accessed as a whole: that the model can delay this store \
+             past later ones is not explored",
+        );
+    }
     true
+}
+
+/// Is there a store to a part, a later one of its thread that the model lets pass it, and a store of another thread to
+/// the same place that depends on the later one?
+fn is_delayed(graph: &Graph, model: Model) -> bool {
+    let mut readers: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
+    for (node, data) in graph.nodes().filter(|(_, data)| data.flags.has(Flags::READ) && !data.flags.has(Flags::WEAVES))
+    {
+        readers.entry(data.source).or_default().push(node);
+    }
+    let is_store = |data: &NodeData| matches!(data.access, Access::Store { .. }) && data.flags.has(Flags::WRITE);
+    let parts = graph.nodes().filter(|(_, data)| is_store(data) && part(graph, data).is_some());
+    parts.into_iter().any(|(_, first)| {
+        let later = &graph.thread(first.thread)[first.index as usize + 1..];
+        let before_barrier = later.iter().take_while(|node| !is_barrier(&graph.node(**node).access, model));
+        let passes = |node: &&Node| {
+            let data = graph.node(**node);
+            data.flags.has(Flags::WRITE) && data.place != first.place && can_pass(model, &first.access, &data.access)
+        };
+        let mut open: Vec<Node> = before_barrier.filter(passes).copied().collect();
+        let mut met: FxHashSet<Node> = open.iter().copied().collect();
+        while let Some(node) = open.pop() {
+            let data = graph.node(node);
+            if data.thread != first.thread && data.flags.has(Flags::WRITE) && data.place == first.place {
+                return true;
+            }
+            let next = graph.next(node).filter(|_| data.thread != first.thread);
+            let read_by = readers.get(&node).into_iter().flatten().copied();
+            open.extend(next.into_iter().chain(read_by).filter(|node| met.insert(*node)));
+        }
+        false
+    })
 }
 
 /// What an event accesses, if that is a part of its place.
