@@ -27,6 +27,8 @@ pub enum Class {
     /// A program is safe for a model exactly if it has as many execution graphs under it as under sc; `safe` says
     /// otherwise.
     Safety,
+    /// The machine itself, without Fencepost, does what exploration does not have.
+    Native,
     /// Some source broke down.
     Broken,
 }
@@ -42,6 +44,7 @@ impl fmt::Display for Class {
             Class::Methods => "method rf or causal is not method graph",
             Class::Endless => "check does not end, the reference does",
             Class::Safety => "safe is not what the numbers of execution graphs say",
+            Class::Native => "done by the machine itself, missed by check",
             Class::Broken => "broken",
         })
     }
@@ -205,7 +208,22 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     if disagreement.is_none() && seed % SAFETY == 2 {
         disagreement = safety(subject, &check, effort)?;
     }
+    if disagreement.is_none() && model == Model::C11 && !racy(&check) {
+        disagreement = native(subject, &check, effort)?;
+    }
     Ok(Comparison { disagreement, incomplete: check.incomplete, unfinished: reference.incomplete })
+}
+
+/// Does the machine itself do what it cannot do under c11 (where the program has no race), or under tso?
+fn native(subject: Subject<'_>, check: &Said, effort: &Effort) -> io::Result<Option<Disagreement>> {
+    let Some(native) = subject.unit.native.as_ref().filter(|_| check.incomplete.is_none()) else { return Ok(None) };
+    let seen = native.run(subject.number)?;
+    let tso = Subject { model: Model::Tso, ..subject }.check(Method::Graph, 1, effort)?;
+    let wrong = [(Model::C11, check), (Model::Tso, &tso)].into_iter().find_map(|(model, said)| {
+        let about = if said.incomplete.is_none() { less(&seen, &said.outcomes) } else { Vec::new() };
+        (!about.is_empty()).then(|| (format!("check under {model}: {}", words(said)), about))
+    });
+    Ok(wrong.map(|(sources, about)| Disagreement { model: subject.model, class: Class::Native, about, sources }))
 }
 
 /// Is the program safe exactly if it has the same execution graphs under the model as under sc? All of those are graphs

@@ -340,7 +340,10 @@ impl Generator {
             F::Once => Stmt::Once,
             F::Futex => match self.one_in(2) {
                 true => Stmt::FutexWait { var, reg: writer.register() },
-                false => Stmt::FutexWake { var, value: self.value(), all: self.one_in(2) },
+                false => {
+                    let most = [1, 1, 2, 100][self.below(4)];
+                    Stmt::FutexWake { var, value: self.value(), most, reg: writer.register() }
+                }
             },
             F::Heap => Stmt::Block { zeroed: self.one_in(2), value: self.value(), reg: writer.register() },
             F::Tls => Stmt::Tls { value: self.value(), reg: writer.register() },

@@ -1,8 +1,10 @@
-//! Random programs, on which exploration, every choice of the machine and random executions must agree.
+//! Random programs, on which exploration, every choice of the machine, random executions and the machine itself must
+//! agree.
 
 pub mod compare;
 pub mod generate;
 pub mod known;
+pub mod native;
 mod pace;
 pub mod program;
 pub mod run;

@@ -424,10 +424,12 @@ pub enum Stmt {
         reg: u8,
     },
     /// Writes to the variable and wakes.
+    /// Stores, and wakes so many at most.
     FutexWake {
         var: u8,
         value: u8,
-        all: bool,
+        most: u8,
+        reg: u8,
     },
     /// Waits in a loop while the variable holds 0.
     Await {

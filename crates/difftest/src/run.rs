@@ -22,6 +22,9 @@ fn per_unit(recipes: &[Recipe]) -> u64 {
     if recipes.iter().all(|recipe| recipe.language == Language::C) { 48 } else { 12 }
 }
 
+/// Of how many units one is run by the machine itself, too.
+const NATIVE: u64 = 3;
+
 /// Of so many comparisons it is told how long they took.
 const SLOWEST: usize = 8;
 
@@ -132,7 +135,8 @@ fn batch(
     tell: &(dyn Fn(&str) + Sync),
 ) -> io::Result<()> {
     let programs: Vec<Program> = seeds.iter().map(|seed| generate(recipe, *seed)).collect();
-    let unit = Unit::build(recipe.language, &programs, directory, "unit")?;
+    let native = seeds.first().is_some_and(|seed| (seed / per_unit(&plan.recipes)).is_multiple_of(NATIVE));
+    let unit = Unit::build(recipe.language, &programs, directory, "unit", native)?;
     for (number, (seed, program)) in seeds.iter().zip(&programs).enumerate() {
         for model in &plan.models {
             if plan.until.is_some_and(|until| Instant::now() >= until) || stop.load(Ordering::Relaxed) {

@@ -1,6 +1,6 @@
 //! The smallest program on which the sources still disagree in the same way.
 
-use crate::compare::{Disagreement, compare};
+use crate::compare::{Class, Disagreement, compare};
 use crate::program::{
     Expected, Language, MutexType, Operand, Order, Part, Program, Stmt, Storage, Thread, Variable, WordBegins,
 };
@@ -26,7 +26,13 @@ pub fn shrink(
         let candidates = simpler(&best.0);
         for batch in candidates.chunks(BATCH) {
             rounds += 1;
-            let unit = Unit::build(language, batch, directory, &format!("shrink{rounds}"))?;
+            let unit = Unit::build(
+                language,
+                batch,
+                directory,
+                &format!("shrink{rounds}"),
+                disagreement.class == Class::Native,
+            )?;
             for (number, candidate) in batch.iter().enumerate() {
                 let subject = Subject { unit: &unit, number, model: disagreement.model };
                 let comparison = compare(candidate, subject, effort, 1);

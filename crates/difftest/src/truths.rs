@@ -118,7 +118,7 @@ fn outcomes(results: &Results) -> Outcomes {
 
 /// What the thread has printed that ended the process. Others may have printed before or after it, and then come too
 /// late; the status says who it was: without one, the main thread.
-fn line_of_end(text: &str) -> Option<String> {
+pub fn line_of_end(text: &str) -> Option<String> {
     let last = text.lines().last()?;
     let who = last.strip_prefix("exit status ").and_then(|status| status.parse::<u8>().ok()).map(char::from);
     let line = match who {

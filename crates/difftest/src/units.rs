@@ -1,5 +1,6 @@
 //! Many programs in one executable: to compile is what takes longest.
 
+use crate::native::Native;
 use crate::program::{Language, Program};
 use crate::truths::SPENT;
 use crate::write;
@@ -20,13 +21,21 @@ pub struct Unit {
     /// How often its programs come back to a yield at most in a loop that ends by itself. Generated ones do not;
     /// `std::atomic::wait` gives way four times before it sleeps.
     pub rounds: u32,
+    /// The same programs for the machine itself.
+    pub native: Option<Native>,
     /// A process of it that carries out requests.
     pub server: Arc<Server>,
 }
 
 impl Unit {
-    /// Writes and compiles these programs.
-    pub fn build(language: Language, programs: &[Program], directory: &Path, name: &str) -> io::Result<Unit> {
+    /// Writes and compiles these programs, and if so wanted for the machine itself.
+    pub fn build(
+        language: Language,
+        programs: &[Program],
+        directory: &Path,
+        name: &str,
+        native: bool,
+    ) -> io::Result<Unit> {
         // Once only: it unpacks a file, and its name is not made for two threads of one process.
         static RUNTIME_DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
         let runtime = RUNTIME_DIRECTORY.get_or_init(|| runtime_directory().expect("the runtime can be unpacked"));
@@ -38,7 +47,8 @@ impl Unit {
         let rounds = if language == Language::C { 1 } else { 6 };
         let runtime = runtime.join(RUNTIME);
         let server = Arc::new(Server::start(&executable, &runtime)?);
-        Ok(Unit { executable, runtime, rounds, server })
+        let native = if native { Native::build(language, programs, directory, name)? } else { None };
+        Ok(Unit { executable, runtime, rounds, native, server })
     }
 }
 

@@ -54,8 +54,8 @@ static inline struct timespec soon(void) {
 static inline void futex_wait(uint32_t *at, uint32_t value) {
     syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
-static inline void futex_wake(uint32_t *at, int count) {
-    syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+static inline uint64_t futex_wake(uint32_t *at, int count) {
+    return syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 #define HIDE(pointer) __asm__ volatile("" : "+r"(pointer)::"memory")
 typedef uint8_t part1 __attribute__((may_alias));
@@ -68,16 +68,62 @@ typedef uint64_t part8 __attribute__((may_alias));
 
 /// A translation unit that holds these programs.
 pub fn unit(programs: &[Program]) -> String {
-    let mut text = START.to_owned() + super::MARK;
+    let main = "int main(int argc, char **argv) {\n    programs[argc > 1 ? atoi(argv[1]) : 0]();\n    return 0;\n}\n";
+    START.to_owned() + super::MARK + &all(programs, false) + main
+}
+
+const NATIVE: &str = r##"
+#include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* Between statements, for no time or for some. */
+static void pause_a_little(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint32_t chance = (uint32_t)t.tv_nsec * 2654435761u;
+    uint32_t turns = (chance >> 12 & 4095) >> (chance >> 28);
+    for (volatile uint32_t i = 0; i < turns; i++) {}
+}
+"##;
+
+const NATIVE_MAIN: &str = r##"
+int main(int argc, char **argv) {
+    int number = atoi(argv[1]), runs = atoi(argv[2]), hung = 0;
+    for (int i = 0; i < runs && hung < 3; i++) {
+        pid_t child = fork();
+        if (child < 0) return 2;
+        if (child == 0) {
+            struct itimerval soon = {{0, 0}, {0, 40000}};
+            setitimer(ITIMER_REAL, &soon, NULL);
+            if (!freopen("/dev/null", "w", stderr)) abort();
+            programs[number]();
+            exit(0);
+        }
+        int status;
+        if (waitpid(child, &status, 0) != child) return 2;
+        int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        hung += signal == SIGALRM;
+        if (signal) dprintf(1, "! %s\n", signal == SIGABRT ? "assertion" : signal == SIGALRM ? "hung" : "crash");
+        else dprintf(1, "# %d\n", WEXITSTATUS(status));
+    }
+    return 0;
+}
+"##;
+
+/// A translation unit that holds these programs, for the machine itself.
+pub fn native_unit(programs: &[Program]) -> String {
+    START.to_owned() + NATIVE + &all(programs, true) + NATIVE_MAIN
+}
+
+/// The programs and a table of them.
+fn all(programs: &[Program], pauses: bool) -> String {
+    let mut text = String::new();
     for (number, program) in programs.iter().enumerate() {
-        text += &one(number, program).expect("a String takes everything");
+        text += &one(number, program, pauses).expect("a String takes everything");
     }
     let all: Vec<String> = (0..programs.len()).map(|number| format!("p{number}_main")).collect();
-    let all = all.join(", ");
-    format!(
-        "{text}\nstatic void (*const programs[])(void) = {{{all}}};\n\
-         int main(int argc, char **argv) {{\n    programs[argc > 1 ? atoi(argv[1]) : 0]();\n    return 0;\n}}\n"
-    )
+    format!("{text}\nstatic void (*const programs[])(void) = {{{}}};\n", all.join(", "))
 }
 
 /// The objects that a program uses, by name.
@@ -136,10 +182,12 @@ struct Writer<'a> {
     used: Used,
     /// What all names of this program begin with.
     q: String,
+    /// Does it pause between statements?
+    pauses: bool,
 }
 
-fn one(number: usize, program: &Program) -> Result<String, std::fmt::Error> {
-    let writer = Writer { program, used: Used::new(program), q: format!("p{number}_") };
+fn one(number: usize, program: &Program, pauses: bool) -> Result<String, std::fmt::Error> {
+    let writer = Writer { program, used: Used::new(program), q: format!("p{number}_"), pauses };
     let mut text = String::from("\n");
     writer.globals(&mut text)?;
     for t in (1..program.threads.len()).rev() {
@@ -241,6 +289,9 @@ impl Writer<'_> {
             }
         }
         for stmt in &self.program.threads[t].body {
+            if self.pauses {
+                writeln!(text, "    pause_a_little();")?;
+            }
             *text += &indent(&self.statement(t, stmt), 4);
         }
         for child in children.into_iter().filter(|child| !self.program.threads[*child].detached) {
@@ -516,9 +567,8 @@ impl Writer<'_> {
                 "while ((r{reg} = __atomic_load_n(&{q}f{var}, __ATOMIC_ACQUIRE) & 31) == 0) futex_wait(&{q}f{var}, \
                  0);\n"
             ),
-            Stmt::FutexWake { var, value, all } => format!(
-                "__atomic_store_n(&{q}f{var}, {value}, __ATOMIC_RELEASE);\nfutex_wake(&{q}f{var}, {});\n",
-                if *all { "1000" } else { "1" }
+            Stmt::FutexWake { var, value, most, reg } => format!(
+                "__atomic_store_n(&{q}f{var}, {value}, __ATOMIC_RELEASE);\nr{reg} = futex_wake(&{q}f{var}, {most});\n"
             ),
             Stmt::Await { var, order: o, yields, reg } => format!(
                 "while ((r{reg} = __atomic_load_n({}, {}) & 31) == 0) {}\n",

@@ -256,9 +256,9 @@ fn statement(program: &Program, q: &str, stmt: &Stmt) -> String {
         Stmt::FutexWait { var, reg } => {
             format!("{q}f{var}.wait(0, memory_order_acquire);\nr{reg} = {q}f{var}.load(memory_order_relaxed) & 31;\n")
         }
-        Stmt::FutexWake { var, value, all } => format!(
+        Stmt::FutexWake { var, value, most, .. } => format!(
             "{q}f{var}.store({value}, memory_order_release);\n{q}f{var}.notify_{}();\n",
-            if *all { "all" } else { "one" }
+            if *most > 1 { "all" } else { "one" }
         ),
         Stmt::Await { var, order: o, yields, reg } => format!(
             "while ((r{reg} = {q}a{var}.load({}) & 31) == 0) {}\n",

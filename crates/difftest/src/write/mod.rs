@@ -16,6 +16,12 @@ pub fn unit(language: Language, programs: &[Program]) -> String {
     }
 }
 
+/// The same for the machine itself, in languages that have it: the first argument says which program runs, the second
+/// how often. Each run ends with a line of `#` and its exit status, or `!` and how else it ended.
+pub fn native_unit(language: Language, programs: &[Program]) -> Option<String> {
+    (language == Language::C).then(|| c::native_unit(programs))
+}
+
 /// The part of a unit that is not in all of them.
 pub fn own_part(text: &str) -> &str {
     text.find(MARK).map_or(text, |at| &text[at + MARK.len()..])
@@ -117,6 +123,7 @@ fn target(stmt: &Stmt) -> Option<u8> {
         | Stmt::SemWait { reg, .. }
         | Stmt::Barrier { reg }
         | Stmt::FutexWait { reg, .. }
+        | Stmt::FutexWake { reg, .. }
         | Stmt::Await { reg, .. }
         | Stmt::AwaitLocked { reg }
         | Stmt::LockBoth { reg, .. }
