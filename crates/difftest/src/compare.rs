@@ -76,6 +76,9 @@ pub struct Comparison {
 
 const RACE: &str = "!data-race";
 
+/// So many random executions come first.
+const FIRST: u64 = 20;
+
 /// Random executions of a program whose outcomes the reference knows are there to try `test`, not `check`: a few are
 /// enough.
 const FEW: u64 = 300;
@@ -129,8 +132,11 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     let enough = if reference.incomplete.is_none() && !effort.thorough { FEW } else { effort.executions };
     // Of most programs whose outcomes are known, `test` would show nothing new.
     let tries = reference.incomplete.is_some() || effort.thorough || seed.is_multiple_of(TRIED);
-    for end in [FEW, SOME.min(enough), enough] {
-        if tries && end > test.executions && (effort.thorough || !check.outcomes.is_subset(&test.outcomes)) {
+    for end in [FIRST, FEW, SOME.min(enough), enough] {
+        // Where none of the first has come to an end, the others will not either.
+        let all_cut_off = test.executions > 0 && test.outcomes.is_empty();
+        let new = effort.thorough || !check.outcomes.is_subset(&test.outcomes);
+        if tries && end > test.executions && new && !all_cut_off {
             let more = subject.test(test.executions, end - test.executions, Restart::Auto)?;
             test.outcomes.extend(more.outcomes);
             test.executions += more.executions;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::{fs, io};
 
 /// How often each program runs.
-const RUNS: &str = "60";
+const RUNS: &str = "40";
 
 /// An executable that holds programs.
 #[derive(Clone, Debug)]

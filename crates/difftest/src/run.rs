@@ -23,7 +23,7 @@ fn per_unit(recipes: &[Recipe]) -> u64 {
 }
 
 /// Of how many units one is run by the machine itself, too.
-const NATIVE: u64 = 3;
+const NATIVE: u64 = 5;
 
 /// Of so many comparisons it is told how long they took.
 const SLOWEST: usize = 8;

@@ -39,6 +39,12 @@ pub fn try_take() -> Option<Verdict> {
     VERDICT.enter().take()
 }
 
+/// Has the execution ended, or has it to end? Asked whenever a thread comes back.
+#[inline(always)]
+pub fn is_over() -> bool {
+    VERDICT.enter().is_some() || is_overdue()
+}
+
 /// Ends the process from the running thread, without handlers. Other threads may go on until then: when it happens is
 /// a choice.
 pub fn end_process(verdict: Verdict) -> ! {

@@ -60,27 +60,11 @@ impl fencepost_engine::Threads for Program {
         fibers::visit(thread);
         global::set_inside(true);
         unseen::look(thread);
-        let overdue = || ending::is_overdue().then_some(Verdict::Timeout);
-        let Some(verdict) = ending::try_take().or_else(overdue) else {
+        if !ending::is_over() {
             let asked = fibers::get(thread).asked.take();
             return asked.unwrap_or_else(|| ending::internal("a thread came back without an operation"));
-        };
-        let op = match verdict {
-            Verdict::Exit(status) if status == 0 || !request().status_is_finding => Op::Quit,
-            Verdict::Redundant => return self.abandon(),
-            Verdict::Timeout => {
-                exploring().blocked.fetch_add(1, Relaxed);
-                // Whether to stop is looked at after the run.
-                let _ = Report.report(&verdict, Vec::new);
-                return self.abandon();
-            }
-            Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
-            Verdict::Panic(_) => Op::Fail(Failure::Panic),
-            Verdict::Crash { .. } => Op::Fail(Failure::Crash),
-            _ => Op::Fail(Failure::Abort),
-        };
-        state().verdicts.push((thread, verdict));
-        op
+        }
+        self.end_of(thread)
     }
 
     fn initial(&self, at: Location) -> Value {
@@ -128,6 +112,28 @@ impl fencepost_engine::Threads for Program {
 }
 
 impl Program {
+    /// The thread has ended the process, or the execution has taken too long.
+    #[cold]
+    fn end_of(&mut self, thread: ThreadId) -> Op {
+        let verdict = ending::try_take().unwrap_or(Verdict::Timeout);
+        let op = match verdict {
+            Verdict::Exit(status) if status == 0 || !request().status_is_finding => Op::Quit,
+            Verdict::Redundant => return self.abandon(),
+            Verdict::Timeout => {
+                exploring().blocked.fetch_add(1, Relaxed);
+                // Whether to stop is looked at after the run.
+                let _ = Report.report(&verdict, Vec::new);
+                return self.abandon();
+            }
+            Verdict::Assertion(_) => Op::Fail(Failure::Assertion),
+            Verdict::Panic(_) => Op::Fail(Failure::Panic),
+            Verdict::Crash { .. } => Op::Fail(Failure::Crash),
+            _ => Op::Fail(Failure::Abort),
+        };
+        state().verdicts.push((thread, verdict));
+        op
+    }
+
     /// Nobody goes on in this execution.
     fn abandon(&mut self) -> Op {
         self.abandoned = true;

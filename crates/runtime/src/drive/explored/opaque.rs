@@ -26,6 +26,7 @@ pub fn reset() {
 }
 
 /// There has been an event here, and memory holds what it left.
+#[inline]
 pub fn know(at: Location) {
     // What stacks hold is something else whenever they are used again.
     if control::is_opaque() && !fibers::is_on_a_stack(at.address as usize) {
@@ -51,14 +52,19 @@ pub fn forget(address: usize, length: usize) {
 }
 
 /// Tells the exploration what the running thread has done in code without instrumentation.
+#[inline]
 pub fn settle() {
+    if !KNOWN.enter().is_empty() {
+        settle_all();
+    }
+}
+
+#[inline(never)]
+fn settle_all() {
     let changed = |(at, (size, known)): (&u64, &(Size, Value))| {
         let place = Location::new(*at, *size);
         (control::memory(place) != *known).then_some((place, *known))
     };
-    if KNOWN.enter().is_empty() {
-        return;
-    }
     let list: Vec<(Location, Value)> = KNOWN.enter().iter().filter_map(changed).collect();
     // All values first: others run before the last of them is told.
     let list: Vec<_> = list.into_iter().map(|(at, old)| (at, old, control::memory(at))).collect();
