@@ -1,5 +1,5 @@
-// A wake-up of many threads is one step: a thread that it has woken, and that begins to wait again, is not woken a second
-// time by it. So the waiter that comes back is lost, and there are few executions.
+// A wake-up of many threads is one step: a thread that it has woken, and that begins to wait again, is not woken by it
+// a second time. And whoever was counted by a wake-up was woken.
 // fencepost check --model sc: pass
 // fencepost check --model tso: pass
 // fencepost check: pass

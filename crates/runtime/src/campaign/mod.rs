@@ -17,7 +17,7 @@ use crate::hooks::{self, hook, rust_std};
 use crate::memory::snapshot;
 use crate::platform::global;
 use crate::platform::real::{self, real};
-use crate::platform::{context, modules, sys};
+use crate::platform::{context, imports, modules, sys};
 use crate::results;
 use crate::threads::fibers;
 use execution::{Beginning, Main, beginning, set_beginning};
@@ -116,6 +116,7 @@ extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment
     });
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
     execution::begin_main();
+    imports::look(request.restart != Restart::Fork);
     if request.restart != Restart::Fork {
         snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
     }

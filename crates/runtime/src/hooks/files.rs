@@ -5,7 +5,7 @@ use super::{at_work, descriptors, hook, watch};
 use crate::drive::restart::{self, irreversible};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
-use crate::platform::sys;
+use crate::platform::{imports, sys};
 use crate::results;
 use libc::{EBADF, c_char, c_int, c_uint, mode_t};
 use std::ffi::CStr;
@@ -64,7 +64,7 @@ pub fn end() {
     };
     // New files get the lowest numbers, so that a look at the first few tells of those that libc opened by itself.
     // The runtime's own files have high numbers, and are kept.
-    if opened || sys::any_open(first, LOOK) {
+    if opened || !imports::is_self_contained() && sys::any_open(first, LOOK) {
         close_from(first);
     }
     end_in_child();

@@ -5,7 +5,7 @@ use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, restart, view};
 use crate::platform::global::{self, Lock, active, mode};
 use crate::platform::real::real;
-use crate::platform::sys;
+use crate::platform::{imports, sys};
 use crate::results;
 use crate::threads::fibers;
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
@@ -93,7 +93,9 @@ pub fn run_exit_handlers() {
     threads::run_destructors();
     run(|state| &mut state.exit);
     global::set_inside(true);
-    real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
+    if !imports::is_self_contained() {
+        real!(fflush(std::ptr::null_mut()): fn(*mut c_void) -> c_int);
+    }
 }
 
 /// What `quick_exit` does: its own handlers in reverse order, and nothing else.
@@ -258,7 +260,7 @@ hook! { fn __assert_fail(assertion: *const c_char, file: *const c_char, line: c_
     fibers::me().pc = global::caller();
     global::set_inside(true);
     let (assertion, file, function) = (text(assertion), text(file), text(function));
-    sys::write(2, format!("{file}:{line}: {function}: Assertion `{assertion}' failed.\n").as_bytes());
+    results::complain(&format!("{file}:{line}: {function}: Assertion `{assertion}' failed.\n"));
     ending::fail(Verdict::Assertion(format!("assertion '{assertion}' failed in {function}")))
 } }
 

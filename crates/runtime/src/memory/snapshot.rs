@@ -2,9 +2,11 @@
 //!
 //! Every private writable mapping is copied once: data of the program and its libraries, the main thread's storage,
 //! the beginning of its heap. After an execution, pages that differ are copied back. Left alone are stacks (a frame
-//! is written before it is read), the runtime's own memory, and what donors donate, which they renew themselves.
+//! is written before it is read), the runtime's own memory, what donors donate, which they renew themselves, and the
+//! data of libraries that the program does not use.
 
 use crate::memory::heap;
+use crate::platform::imports::{self, is_common_library};
 use crate::platform::{global::Global, layout, modules};
 use crate::threads::fibers;
 
@@ -39,9 +41,18 @@ pub fn take(arguments: usize, own: &[(usize, usize)]) {
             excluded.push((mapping.start, mapping.end));
         }
     }
+    // So has that of other libraries.
+    let common: Vec<usize> = mappings
+        .windows(2)
+        .filter(|pair| is_common_library(&pair[0].name) && pair[1].name.is_empty() && pair[0].end == pair[1].start)
+        .map(|pair| pair[1].start)
+        .collect();
     for mapping in mappings.iter().filter(|m| m.permissions == *b"rw-p") {
         let (mut start, end) = (mapping.start, mapping.end);
         if excluded.iter().any(|(a, b)| *a < end && start < *b) {
+            continue;
+        }
+        if imports::is_self_contained() && (is_common_library(&mapping.name) || common.contains(&start)) {
             continue;
         }
         if mapping.name == "[stack]" {

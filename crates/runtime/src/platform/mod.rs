@@ -5,6 +5,7 @@ pub mod arena;
 pub mod context;
 pub mod failure;
 pub mod global;
+pub mod imports;
 pub mod layout;
 pub mod modules;
 pub mod patches;

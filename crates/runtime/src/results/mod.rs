@@ -7,8 +7,8 @@ use crate::platform::{failure, modules, sys};
 use fencepost_mailbox::{FILE_SIZE, Frame, Header, LOG_OFFSET, MAGIC, Message, REQUEST_OFFSET, Record, Request, state};
 use fencepost_trace::{Access, Method};
 pub use output::{
-    FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, complained, drop_output, read_output,
-    separate_output,
+    FIRST_FILE, OWN_FILES, becomes_another, capture_again, capture_output, complain, complained, drop_output,
+    read_output, separate_output,
 };
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};

@@ -1,8 +1,8 @@
 //! What the program prints.
 
 use super::{header, results};
-use crate::platform::sys;
-use std::sync::atomic::Ordering;
+use crate::platform::{imports, sys};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The runtime's own files have numbers from here on, so many of them. Not much higher: children copy the table of
 /// files.
@@ -61,8 +61,20 @@ pub fn separate_output() {
     old.into_iter().for_each(sys::close);
 }
 
+/// Has the runtime printed something in the program's name?
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints to stderr in the program's name.
+pub fn complain(text: &str) {
+    PRINTED.store(true, Ordering::Relaxed);
+    sys::write(2, text.as_bytes());
+}
+
 /// What the execution has printed is of no interest any more.
 pub fn drop_output() {
+    if imports::is_self_contained() && !PRINTED.swap(false, Ordering::Relaxed) {
+        return;
+    }
     // Of a file the part before its position counts. So much of it stays, since to give memory back and to ask for it
     // again takes longer than most executions.
     const KEPT: usize = 4096;
