@@ -203,9 +203,8 @@ fn long_cycles_are_exposed() {
 #[test]
 fn a_violation_is_recorded_and_replays() {
     let out = tempfile::tempdir().expect("a directory");
-    let run = finish(
-        command(&examples()).args(["hunt", "ms2.c", "--model", "pso", "--format", "json", "--out"]).arg(out.path()),
-    );
+    let arguments = ["hunt", "ms2.c", "--model", "pso", "--no-fences", "--trials", "10", "--format", "json", "--out"];
+    let run = finish(command(&examples()).args(arguments).arg(out.path()));
     let report = run.json();
     let findings = report["findings"].as_array().expect("a list");
     assert!(!findings.is_empty());
