@@ -26,13 +26,33 @@ fn push_next_write(graph: &Graph, node: Node, search: &mut Search) {
     }
 }
 
+/// With more reads of a place than this, it pays to find out once who reads what.
+const MANY_READS: usize = 12;
+
 fn push_readers(graph: &Graph, write: Node, own_thread_too: bool, search: &mut Search) {
     let data = graph.node(write);
-    for read in graph.reads(data.place) {
+    let reads = graph.reads(data.place);
+    if reads.len() > MANY_READS {
+        return push_some_readers(graph, write, own_thread_too, search);
+    }
+    for read in reads {
         let reader = graph.node(*read);
         if reader.source == write && (own_thread_too || reader.thread != data.thread) {
             search.push(*read);
         }
+    }
+}
+
+#[inline(never)]
+fn push_some_readers(graph: &Graph, write: Node, own_thread_too: bool, search: &mut Search) {
+    let data = graph.node(write);
+    search.readers.find(graph, data.place, search.round);
+    let mut read = search.readers.first[write.index()];
+    while read != Node::INIT {
+        if own_thread_too || graph.node(read).thread != data.thread {
+            search.push(read);
+        }
+        read = search.readers.next[read.index()];
     }
 }
 

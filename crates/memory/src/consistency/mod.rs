@@ -12,7 +12,7 @@
 mod c11;
 mod hardware;
 
-use crate::graph::{Flags, Graph, Node};
+use crate::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::Model;
 
 /// Answers whether an event fits into a graph. Keeps its working memory between questions.
@@ -29,6 +29,45 @@ struct Search {
     seen: Vec<u32>,
     round: u32,
     stack: Vec<Node>,
+    readers: Readers,
+}
+
+/// Who reads a write, where there are many reads of a place: to look through all of them at each of its writes would
+/// take quadratic time.
+#[derive(Clone, Debug, Default)]
+struct Readers {
+    /// By write its first reader, by reader the next one; [`Node::INIT`] is nobody.
+    next: Vec<Node>,
+    first: Vec<Node>,
+    /// By place, the round in which they were found.
+    found: Vec<u32>,
+}
+
+impl Readers {
+    /// Finds the readers of all writes of a place, in this round of a search.
+    fn find(&mut self, graph: &Graph, place: Place, round: u32) {
+        let place_index = place.0 as usize;
+        if self.found.len() <= place_index {
+            self.found.resize(place_index + 1, 0);
+        }
+        if self.found[place_index] == round {
+            return;
+        }
+        self.found[place_index] = round;
+        if self.first.len() < graph.len() {
+            self.first.resize(graph.len(), Node::INIT);
+            self.next.resize(graph.len(), Node::INIT);
+        }
+        for write in graph.writes(place) {
+            self.first[write.index()] = Node::INIT;
+        }
+        // From the last to the first, so that the lists are in the order of the graph.
+        for read in graph.reads(place).iter().rev() {
+            let source = graph.node(*read).source.index();
+            self.next[read.index()] = self.first[source];
+            self.first[source] = *read;
+        }
+    }
 }
 
 impl Search {
@@ -40,6 +79,7 @@ impl Search {
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
             self.seen.fill(0);
+            self.readers.found.fill(0);
             self.round = 1;
         }
         self.stack.clear();

@@ -170,6 +170,10 @@ pub fn wild_access(address: usize, earlier: Earlier, kind: Kind, pc: usize) {
     } else {
         details = details::about(address, &[me.0, earlier.thread]);
         stacks.push(freeing(&details).unwrap_or_else(|| stack(earlier.thread, "free", &[earlier.pc])));
+        if global::explores() && !global::explores_language() {
+            // Nobody asks what else such an access could read.
+            results::unsupported("a block is used after it was freed: what can be read there is not explored");
+        }
         (FindingKind::UseAfterFree, format!("{} of memory that was freed", word(kind)))
     };
     let fingerprint = hash((finding, modules::frame(pc), modules::frame(earlier.pc)));
