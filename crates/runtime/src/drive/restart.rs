@@ -62,8 +62,17 @@ pub fn writes_to_file() {
     }
 }
 
+/// The program has done something that cannot be undone: other processes may know of its files.
+static WENT_OUTSIDE: AtomicBool = AtomicBool::new(false);
+
+/// Has it?
+pub fn went_outside() -> bool {
+    WENT_OUTSIDE.load(Ordering::Relaxed)
+}
+
 /// The running thread is about to do what cannot be undone: `action`, from where the program called.
 pub fn irreversible(action: &str) {
+    WENT_OUTSIDE.store(true, Ordering::Relaxed);
     let restart = STATE.enter().restart;
     if restart == Restart::Fork {
         return;

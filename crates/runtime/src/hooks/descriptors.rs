@@ -5,8 +5,8 @@
 //! know of each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what
 //! is in them would be wrong.
 
-use super::at_work;
-use crate::drive::{control, explored};
+use super::{at_work, kernel};
+use crate::drive::{control, explored, restart};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -62,6 +62,15 @@ fn key(file: c_int) -> Option<u64> {
         }
         _ => Some(OTHERS),
     }
+}
+
+/// Is this a pipe that the program has made, and that no other process knows of? Only the program's threads can end a
+/// wait for it, unless a signal runs some code of its own.
+pub fn is_own_pipe(file: c_int) -> bool {
+    key(file).is_some_and(|key| key != OTHERS)
+        && sys::is_anonymous_pipe(file)
+        && !restart::went_outside()
+        && !kernel::expects_signals()
 }
 
 fn order(key: u64, order: RmwOrder) {

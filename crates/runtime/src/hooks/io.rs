@@ -1,7 +1,8 @@
 //! Calls that may wait for another thread of the program through the kernel: pipes and sockets.
 //!
 //! All threads share one kernel thread, so that a call which blocks would block them all. Such a call first gives way
-//! until the kernel says that it will not block. With nobody else left to run, it is made as it is.
+//! until the kernel says that it will not block. With nobody else left to run, it is made as it is, unless nobody else
+//! can end the wait either: then it is a deadlock.
 
 use super::files::{is_random, opens, used};
 use super::{at_work, cancel, chance, descriptors, hook, text, watch};
@@ -34,12 +35,18 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
     }
     at_work(|| {
         fibers::me().awaits_file = times.is_none();
-        while !fibers::all().is_alone() && times != Some(0) && sys::poll(files) == 0 {
+        while times != Some(0) && sys::poll(files) == 0 && !is_for_others(files, times) {
             control::perform(Op::Yield);
             times = times.map(|n| n - 1);
         }
         fibers::me().awaits_file = false;
     });
+}
+
+/// Is the running thread the only one, and the call one that others outside may bring to its end, or time?
+fn is_for_others(files: &[pollfd], times: Option<u64>) -> bool {
+    let own = || !files.is_empty() && files.iter().all(|file| descriptors::is_own_pipe(file.fd));
+    fibers::all().is_alone() && (times.is_some() || !own())
 }
 
 /// The same under exploration, where it is one of the others' writes that ends the wait. A time-out may come at once.
@@ -53,7 +60,7 @@ fn explore_waiting(files: &mut [pollfd], times: Option<u64>) {
     files.iter().for_each(|file| descriptors::uses(file.fd));
     loop {
         let known = descriptors::written();
-        if sys::poll(files) != 0 || times.is_some() || fibers::all().is_alone() {
+        if sys::poll(files) != 0 || times.is_some() || is_for_others(files, times) {
             break;
         }
         explored::unsupported_here("a thread waits for a file or pipe: what it reads is not explored");

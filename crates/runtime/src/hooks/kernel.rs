@@ -44,6 +44,12 @@ pub fn prepare() {
     state.name = sys::thread_name();
 }
 
+/// May a signal come in this execution that runs code of the program's?
+pub fn expects_signals() -> bool {
+    let state = STATE.enter();
+    state.timers || !state.handlers.is_empty()
+}
+
 /// The process is about to get another name.
 pub fn named() {
     STATE.enter().named = true;

@@ -119,6 +119,17 @@ pub fn poll(files: &mut [libc::pollfd]) -> isize {
     unsafe { call(libc::SYS_poll, [files.as_mut_ptr() as usize, files.len(), 0, 0, 0, 0]) }
 }
 
+/// Is this a pipe without a name?
+pub fn is_anonymous_pipe(file: i32) -> bool {
+    /// What the kernel calls the file system that such pipes are in.
+    const PIPEFS_MAGIC: libc::__fsword_t = 0x5049_5045;
+    // SAFETY: any bits are a statfs; the kernel fills it in.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is as large as the kernel takes it to be.
+    let error = unsafe { call(libc::SYS_fstatfs, [file as usize, &raw mut about as usize, 0, 0, 0, 0]) };
+    error == 0 && about.f_type == PIPEFS_MAGIC
+}
+
 /// Is there a file of this number?
 pub fn is_open(file: i32) -> bool {
     plain(libc::SYS_fcntl, [file as usize, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0
