@@ -116,7 +116,7 @@ extern "C-unwind" fn main(count: c_int, arguments: *mut *mut c_char, environment
     });
     let Some(stack) = sys::reserve(0, STACK) else { ending::give_up("no memory for a stack") };
     execution::begin_main();
-    imports::look(request.restart != Restart::Fork);
+    imports::begin(request.restart != Restart::Fork);
     if request.restart != Restart::Fork {
         snapshot::take(arguments as usize, &[(stack, stack + STACK)]);
     }
@@ -138,6 +138,7 @@ fn prepare_process() {
         ending::give_up("no memory for threads");
     }
     modules::refresh();
+    imports::look();
     if modules::has_rust() {
         instrumented::prepare(hooks::access::__tsan_func_entry as *const () as usize);
         rust_std::prepare();

@@ -1,12 +1,12 @@
 //! What pipes, sockets and their like order: a thread that has read what another one wrote knows what that one knew.
 //!
-//! Each such file is a location of the engine's. Who writes releases to it, who has read acquires from it, both as
-//! read-modify-writes that leave its value as it is. Both ends of a pipe are one file; sockets, whose ends do not
-//! know of each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what
-//! is in them would be wrong.
+//! Each such file is a location of the engine's, which counts what was written. Who writes releases to it, who has read
+//! acquires from it, both as read-modify-writes. Both ends of a pipe are one file; sockets, whose ends do not know of
+//! each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what is in them
+//! would be wrong.
 
 use super::{at_work, kernel};
-use crate::drive::{control, explored, restart};
+use crate::drive::{control, explored, one_of_several, restart};
 use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::platform::sys;
@@ -73,9 +73,26 @@ pub fn is_own_pipe(file: c_int) -> bool {
         && !kernel::expects_signals()
 }
 
+/// The steps of one call are told apart: it does not go around in a loop.
+const LOOK: usize = 1;
+const RELEASE: usize = 2;
+const ACQUIRE: usize = 3;
+
 fn order(key: u64, order: RmwOrder) {
     let at = Location::hidden(Hidden::File, key);
-    control::perform(Op::Access(Access::Rmw { at, order, update: Update::Add(Value::ZERO), guard: Guard::Any }));
+    // Something is written: who waits for it does not wait in vain.
+    let (step, more) = if order == RmwOrder::Release { (RELEASE, Value(1)) } else { (ACQUIRE, Value::ZERO) };
+    let access = Access::Rmw { at, order, update: Update::Add(more), guard: Guard::Any };
+    one_of_several(step, || control::perform(Op::Access(access)));
+}
+
+/// The running thread is about to read from a file: others may do so first.
+pub fn before_reading(file: c_int) {
+    if let Some(key) = key(file) {
+        let at = Location::hidden(Hidden::File, key);
+        let access = Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any };
+        one_of_several(LOOK, || control::perform(Op::Access(access)));
+    }
 }
 
 /// Under exploration: what the kernel says of a file whose uses are of interest. What is printed nobody reads, and

@@ -23,6 +23,9 @@ fn await_file(file: c_int, events: i16) {
         at_work(|| {
             cancel::point();
             descriptors::uses(file);
+            if events == libc::POLLIN && !explored::is_on() {
+                descriptors::before_reading(file);
+            }
         });
         await_files(&mut [pollfd { fd: file, events, revents: 0 }], None);
     }

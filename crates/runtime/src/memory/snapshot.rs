@@ -6,8 +6,8 @@
 //! data of libraries that the program does not use.
 
 use crate::memory::heap;
-use crate::platform::imports::{self, is_common_library};
-use crate::platform::{global::Global, layout, modules};
+use crate::platform::modules::is_common_library;
+use crate::platform::{global::Global, imports, layout, modules};
 use crate::threads::fibers;
 
 const PAGE: usize = 4096;

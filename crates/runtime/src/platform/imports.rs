@@ -54,17 +54,21 @@ const OWN: &[&str] = &[
 /// What the compiler inserts.
 const INSERTED: &str = "__tsan_";
 
-/// Libraries that are in every process, and do nothing unless they are called.
-const LIBRARIES: [&str; 4] = ["libc.so", "libm.so", "libgcc_s.so", "ld-linux"];
-
 /// Instructions that call the kernel: `syscall`, `sysenter`, `int 0x80`.
 const KERNEL_CALLS: [[u8; 2]; 3] = [[0x0f, 0x05], [0x0f, 0x34], [0xcd, 0x80]];
 
+/// Does the program look so?
+static LOOKS_SELF_CONTAINED: AtomicBool = AtomicBool::new(false);
 static SELF_CONTAINED: AtomicBool = AtomicBool::new(false);
 
-/// Looks at the program. Not where each execution has a process of its own, for these share what they print.
-pub fn look(in_place: bool) {
-    SELF_CONTAINED.store(in_place && looks_self_contained(), Ordering::Relaxed);
+/// Looks at the program, once in each process.
+pub fn look() {
+    LOOKS_SELF_CONTAINED.store(looks_self_contained(), Ordering::Relaxed);
+}
+
+/// A campaign begins. Where each execution has a process of its own, these share what they print.
+pub fn begin(in_place: bool) {
+    SELF_CONTAINED.store(in_place && LOOKS_SELF_CONTAINED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Does the program run no code but its own and the runtime's?
@@ -73,24 +77,19 @@ pub fn is_self_contained() -> bool {
     SELF_CONTAINED.load(Ordering::Relaxed)
 }
 
-/// Is that the file of a library that is in every process?
-pub fn is_common_library(path: &str) -> bool {
-    let file = path.rsplit('/').next().unwrap_or(path);
-    LIBRARIES.iter().any(|library| file.starts_with(library))
-}
-
 fn looks_self_contained() -> bool {
     let is_known = |name: &[u8]| name.starts_with(INSERTED.as_bytes()) || OWN.iter().any(|own| own.as_bytes() == name);
     let Some((start, end)) = modules::executable() else { return false };
-    let mut others = modules::mappings().into_iter().filter(|m| m.permissions[2] == b'x' && m.name.starts_with('/'));
     let mut all_known = true;
-    symbols::each_import(|name| all_known &= is_known(name))
-        && all_known
-        && others.all(|m| {
-            (start..end).contains(&m.start) && !calls_kernel(&m)
-                || modules::is_own(m.start)
-                || is_common_library(&m.name)
-        })
+    if !symbols::each_import(|name| all_known &= is_known(name)) || !all_known {
+        return false;
+    }
+    let mut code = modules::mappings().into_iter().filter(|m| m.permissions[2] == b'x' && m.name.starts_with('/'));
+    code.all(|m| {
+        (start..end).contains(&m.start) && !calls_kernel(&m)
+            || modules::is_own(m.start)
+            || modules::is_common_library(&m.name)
+    })
 }
 
 /// Is there an instruction in it that calls the kernel, or bytes that look like one?

@@ -88,6 +88,17 @@ fn is_fixed(start: usize) -> bool {
     header.starts_with(b"\x7fELF") && header[16..18] == FIXED
 }
 
+/// Is that the file of a C library that is in every process, and does nothing unless it is called?
+pub fn is_common_library(path: &str) -> bool {
+    is_one_of(path, &["libc.so", "libm.so", "libgcc_s.so", "ld-linux"])
+}
+
+/// Does the name of a file begin like one of these?
+fn is_one_of(path: &str, beginnings: &[&str]) -> bool {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    beginnings.iter().any(|beginning| file.starts_with(beginning))
+}
+
 /// Is there Rust's standard library in the program? It comes without instrumentation, and its locks are atomics that
 /// the program's own code uses too.
 pub fn has_rust() -> bool {
@@ -95,11 +106,7 @@ pub fn has_rust() -> bool {
     const NAME: &[u8] = b"RUST_BACKTRACE";
     let here = is_own as *const () as usize;
     // Large, in every process, and not written in Rust: to read them would take half of a worker's start.
-    const OTHERS: [&str; 5] = ["libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "ld-linux"];
-    let is_other = |path: &str| {
-        let file = path.rsplit('/').next().unwrap_or(path);
-        OTHERS.iter().any(|other| file.starts_with(other))
-    };
+    let is_other = |path: &str| is_common_library(path) || is_one_of(path, &["libstdc++.so"]);
     mappings()
         .iter()
         .filter(|m| m.name.starts_with('/') && m.permissions[0] == b'r' && m.permissions[1] == b'-')
