@@ -3,6 +3,7 @@
 use crate::detect::details;
 use crate::drive::debugger;
 use crate::drive::findings::Found;
+use crate::platform::global;
 use crate::platform::modules::stack;
 use crate::results::{self, complained, hash};
 use crate::threads::fibers;
@@ -72,7 +73,8 @@ impl Verdict {
             Verdict::Panic(calls) => (FindingKind::Panic, panics::message(&complained()), vec![stack(me.0, "", calls)]),
             Verdict::Abort(message) => (FindingKind::Abort, message.clone(), here("")),
             Verdict::Crash { signal, address, .. } => {
-                (FindingKind::Crash, format!("{} at address {address:#x}", signal_name(*signal)), here(""))
+                let what = if is_overflow(*signal, *address) { "stack overflow" } else { signal_name(*signal) };
+                (FindingKind::Crash, format!("{what} at address {address:#x}"), here(""))
             }
             Verdict::Deadlock(blocked) => {
                 let wait = |t: &ThreadId| stack(t.0, "wait", &fibers::stack_of(*t));
@@ -107,6 +109,15 @@ pub fn announce(verdict: &Verdict) {
     {
         debugger::announce(fingerprint);
     }
+}
+
+/// Did the running thread come to the end of its stack?
+fn is_overflow(signal: i32, address: usize) -> bool {
+    /// So large a frame may step over what guards a stack; and where the main thread's ends is known about so well.
+    const REACH: usize = 256 << 10;
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+        && fibers::me().stack.0.abs_diff(address) < REACH
+        && global::caller_sp().abs_diff(address) < REACH
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -12,6 +12,7 @@ pub mod c11_threads;
 pub mod cancel;
 pub mod chance;
 pub mod cond;
+pub mod cxx;
 pub mod descriptors;
 pub mod early;
 pub mod files;
@@ -160,6 +161,7 @@ pub(crate) use watch;
 pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
     let mode = global::mode();
     global::set_inside(true);
+    cxx::attribute();
     if mode == global::mode::SUSPICIOUS {
         unfinished::settle();
         crate::drive::control::notice_all();

@@ -1,6 +1,6 @@
 //! The beginning and the end of the process, as the program sees them.
 
-use super::{at_work, hook, panics, threads};
+use super::{at_work, cxx, hook, panics, threads};
 use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, restart, view};
 use crate::platform::global::{self, Lock, active, mode};
@@ -214,9 +214,7 @@ hook! { fn abort() {
     if !active() {
         return real!(abort(): fn());
     }
-    fibers::me().pc = global::caller();
-    global::set_inside(true);
-    ending::fail(Verdict::Abort("abort() was called".to_owned()))
+    cxx::abort()
 } }
 
 /// The running thread sends itself a signal.

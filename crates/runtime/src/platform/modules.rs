@@ -24,6 +24,9 @@ static LAST: Global<(usize, usize, u32)> = Global::new((0, 0, 0));
 /// Where the runtime itself begins and ends.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
+/// Where the C++ library lies.
+static CXX_LIBRARY: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
 /// A line of `/proc/self/maps`.
 pub struct Mapping {
     pub start: usize,
@@ -71,6 +74,10 @@ pub fn refresh() {
         if modules.iter().all(|m| m.start != start) {
             let label = modules.last().map_or(1, |m| m.label + (m.end - m.start) as u32);
             let first = if readable && is_fixed(start) { start } else { 0 };
+            if is_one_of(&path, &["libstdc++.so"]) {
+                CXX_LIBRARY[0].store(start, Ordering::Relaxed);
+                CXX_LIBRARY[1].store(end, Ordering::Relaxed);
+            }
             modules.push(Module { start, end, label, first, path });
         }
         if (start..end).contains(&(refresh as *const () as usize)) {
@@ -86,6 +93,13 @@ fn is_fixed(start: usize) -> bool {
     // SAFETY: mapped for reading, a page at least.
     let header = unsafe { std::slice::from_raw_parts(start as *const u8, 18) };
     header.starts_with(b"\x7fELF") && header[16..18] == FIXED
+}
+
+/// Is this in the C++ library, which comes without instrumentation?
+#[inline]
+pub fn is_cxx_library(pc: usize) -> bool {
+    let [start, end] = CXX_LIBRARY.each_ref().map(|bound| bound.load(Ordering::Relaxed));
+    (start..end).contains(&pc)
 }
 
 /// Is that the file of a C library that is in every process, and does nothing unless it is called?

@@ -27,6 +27,13 @@ pub struct Unwinding {
     pub private: [usize; 2],
 }
 
+/// A call of a library that is under way: where it returns to, and where on the stack that is written down.
+#[derive(Clone, Copy, Default)]
+pub struct LibraryCall {
+    pub pc: usize,
+    pub sp: usize,
+}
+
 /// A thread of the program.
 #[derive(Default)]
 pub struct Fiber {
@@ -106,6 +113,10 @@ pub struct Fiber {
     pub waited: bool,
     /// Waits until a file is ready.
     pub awaits_file: bool,
+    /// The call of the C++ library that it made last.
+    pub library: LibraryCall,
+    /// The type of the exception that it threw last, and from where.
+    pub thrown: (usize, usize),
     /// It ends with this result, once its stack is unwound.
     pub leaving: Option<usize>,
     /// Where to jump then, the last one first.
@@ -338,6 +349,8 @@ impl Fibers {
         fiber.interruptible = false;
         fiber.waited = false;
         fiber.awaits_file = false;
+        fiber.library = LibraryCall::default();
+        fiber.thrown = (0, 0);
         fiber.leaving = None;
         fiber.cleanups.clear();
         self.used += 1;
