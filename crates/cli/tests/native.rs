@@ -96,6 +96,47 @@ fn an_exception_that_nobody_catches_is_an_abort() {
     assert_eq!(kinds(&test(&directory, &["uncaught.cpp", "--executions", "50"])), ["abort".to_owned()].into());
 }
 
+/// What is thrown, and where: that is line 7, and not where the library gives up.
+#[test]
+fn an_exception_that_nobody_catches_has_its_type_and_its_place() {
+    let directory = with(&["uncaught.cpp"]);
+    let found = findings(&test(&directory, &["uncaught.cpp", "--executions", "50"]));
+    let message = found[0]["message"].as_str().expect("a message");
+    assert!(message.starts_with("an exception of type ") && message.ends_with(" was not caught"), "{message}");
+    let source = include_str!("programs/uncaught.cpp");
+    let line = found[0]["labels"][0]["line"].as_u64().expect("a line") as usize;
+    assert!(source.lines().nth(line - 1).is_some_and(|text| text.contains("throw")), "line {line}");
+}
+
+/// The block is allocated in line 8, in the function that calls `operator new`; the threads are created where the
+/// program constructs them, and not somewhere in libstdc++.
+#[test]
+fn what_the_library_does_for_the_program_has_its_line() {
+    let directory = with(&["allocation_site.cpp"]);
+    let run = fencepost(directory.path(), &["test", "allocation_site.cpp"]);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    let has = |text: &str| run.stdout.contains(text);
+    assert!(has("that thread 1 allocated at allocation_site.cpp:8"), "{}", run.stdout);
+    assert!(has("main  allocation_site.cpp:12") && has("main  allocation_site.cpp:13"), "{}", run.stdout);
+    assert!(!has("_M_start_thread") && !has("operator new"), "{}", run.stdout);
+}
+
+#[test]
+fn operators_of_the_program_are_used() {
+    let directory = with(&["own_new.cpp"]);
+    for model in ["c11", "tso"] {
+        let run = test(&directory, &["own_new.cpp", "--executions", "20", "--model", model]);
+        assert_eq!(findings(&run), Vec::<Json>::new());
+    }
+}
+
+#[test]
+fn a_stack_overflow_has_its_name() {
+    let directory = with(&["overflow.c"]);
+    let found = findings(&test(&directory, &["overflow.c", "--executions", "10"]));
+    assert!(found[0]["message"].as_str().is_some_and(|text| text.starts_with("stack overflow")), "{found:?}");
+}
+
 #[test]
 fn sleeping_costs_no_time_and_hides_no_race() {
     let directory = with(&["sleeper.c"]);

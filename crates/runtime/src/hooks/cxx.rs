@@ -84,11 +84,12 @@ fn are_replaced() -> bool {
 
 #[cold]
 fn look_for_replacements() -> bool {
-    let is_ours = |name: &CStr, ours: usize| {
+    // What this library's own code takes for its function is the program's, if that has one.
+    let is_ours = |name: &CStr| {
         // SAFETY: the name ends with 0.
-        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize == ours }
+        modules::is_own(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize)
     };
-    let all_ours = is_ours(c"_Znwm", _Znwm as *const () as usize) && is_ours(c"_ZdlPv", _ZdlPv as *const () as usize);
+    let all_ours = [c"_Znwm", c"_ZdlPv", c"_ZdlPvm"].into_iter().all(is_ours);
     REPLACED.store(if all_ours { NO } else { YES }, Ordering::Relaxed);
     !all_ours
 }
