@@ -137,6 +137,18 @@ fn a_stack_overflow_has_its_name() {
     assert!(found[0]["message"].as_str().is_some_and(|text| text.starts_with("stack overflow")), "{found:?}");
 }
 
+/// Both accesses are in line 5 of the library, which was not there when the program began.
+#[test]
+fn a_library_that_the_program_opens_has_its_lines() {
+    let directory = with(&["plugin.c", "opens_plugin.c"]);
+    let built = fencepost(directory.path(), &["cc", "-g", "-O1", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so"]);
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let found = findings(&test(&directory, &["opens_plugin.c", "--executions", "10"]));
+    for label in found[0]["labels"].as_array().expect("a list") {
+        assert_eq!((label["function"].as_str(), label["line"].as_u64()), (Some("poke"), Some(5)), "{label}");
+    }
+}
+
 #[test]
 fn sleeping_costs_no_time_and_hides_no_race() {
     let directory = with(&["sleeper.c"]);

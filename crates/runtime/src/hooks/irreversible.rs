@@ -2,6 +2,7 @@
 
 use super::{kernel, watch};
 use crate::drive::restart::irreversible;
+use crate::platform::modules;
 use crate::results;
 
 macro_rules! irreversible_calls {
@@ -19,7 +20,16 @@ irreversible_calls! {
 }
 
 // Code and memory that others may hold on to.
-irreversible_calls! { dlopen dlmopen shmat sem_open mq_open brk mlockall timer_create }
+irreversible_calls! { shmat sem_open mq_open brk mlockall timer_create }
+
+macro_rules! opens_library {
+    ($($name:ident)*) => { $(watch! { fn $name() {
+        irreversible(concat!(stringify!($name), "()"));
+        modules::will_grow();
+    } })* };
+}
+
+opens_library! { dlopen dlmopen }
 
 watch! { fn sbrk(more: isize) {
     if more != 0 {

@@ -3,10 +3,10 @@
 //! Program points travel as labels, numbers of 32 bits: the files that are mapped for execution are laid out one
 //! after the other in that space.
 
-use crate::platform::global::Global;
+use crate::platform::global::{self, Global};
 use crate::platform::sys;
 use fencepost_mailbox::{Frame, Stack};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 struct Module {
     start: usize,
@@ -23,6 +23,9 @@ static MODULES: Global<Vec<Module>> = Global::new(Vec::new());
 static LAST: Global<(usize, usize, u32)> = Global::new((0, 0, 0));
 /// Where the runtime itself begins and ends.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Has the program opened a library since the last look?
+static GROWS: AtomicBool = AtomicBool::new(false);
 
 /// Where the C++ library lies.
 static CXX_LIBRARY: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
@@ -85,6 +88,11 @@ pub fn refresh() {
             OWN[1].store(end, Ordering::Relaxed);
         }
     }
+}
+
+/// The program is about to open a library: where code is found that nobody knows, it is time to look again.
+pub fn will_grow() {
+    GROWS.store(true, Ordering::Relaxed);
 }
 
 /// Is what is mapped there an executable that must be there?
@@ -163,13 +171,18 @@ pub fn label(pc: usize) -> u32 {
 
 #[cold]
 fn look_up(pc: usize) -> u32 {
-    match MODULES.enter().iter().find(|m| m.start <= pc && pc < m.end) {
-        Some(module) => {
-            *LAST.enter() = (module.start, module.end, module.label);
-            module.label + (pc - module.start) as u32
-        }
-        None => 0,
-    }
+    let find = || {
+        let modules = MODULES.enter();
+        let module = modules.iter().find(|m| m.start <= pc && pc < m.end)?;
+        Some((module.start, module.end, module.label))
+    };
+    let found = find().or_else(|| {
+        GROWS.swap(false, Ordering::Relaxed).then(|| global::quietly(refresh))?;
+        find()
+    });
+    let Some((start, end, label)) = found else { return 0 };
+    *LAST.enter() = (start, end, label);
+    label + (pc - start) as u32
 }
 
 /// Is this an address of the runtime itself? Asked from signals, too: nothing is entered.
