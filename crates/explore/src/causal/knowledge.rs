@@ -37,6 +37,8 @@ struct Node {
     known: bool,
     /// Its name, the same in every run: a hash of the way to it.
     name: u128,
+    /// What it adds to the name of a state.
+    part: u128,
     /// Has the thread read anything?
     has_read: bool,
     /// Does it create threads before its next read?
@@ -102,12 +104,14 @@ impl Knowledge {
                 Step::Root(_) | Step::Create(..) => false,
             };
             let (known, creates, reads_on, here, writes, watchers) = Default::default();
+            let part = if has_read { mix(name) } else { 0 };
             self.nodes.push(Node {
                 step,
                 parent,
                 created,
                 known,
                 name,
+                part,
                 has_read,
                 creates,
                 reads_on,
@@ -152,7 +156,7 @@ impl Knowledge {
 
     /// What the history adds to the name of a state: nothing, if the thread has read nothing.
     pub fn part_of_name(&self, at: History) -> u128 {
-        if self.node(at).has_read { mix(self.node(at).name) } else { 0 }
+        self.node(at).part
     }
 
     /// The name of a state after one more read of a thread which has this history in it.

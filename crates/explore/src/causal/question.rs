@@ -23,7 +23,7 @@
 //! contradiction when it is tried alone is ruled out, and the rest is tried again. Only what is left goes to the
 //! solver.
 
-use super::orders::Orders;
+use super::orders::{Changed, Orders};
 use super::posed::Posed;
 use super::solver;
 use fencepost_memory::Checker;
@@ -69,7 +69,7 @@ pub(super) struct Question {
     /// By read, on which events' orders its conclusions depend, as bits.
     depends: Vec<u64>,
     /// Events that were looked at again last, for the memory.
-    changed: Vec<u64>,
+    changed: Changed,
     /// By write, the read-modify-write that is known to read it: no other can. Initial writes come last, by place.
     taken: Vec<u32>,
     /// The events of the graph; what comes after them is the observer's.
@@ -120,6 +120,8 @@ pub(super) struct Desk {
     concluded: Question,
     /// For decisions that may turn out to be wrong.
     before: Question,
+    /// What comes before a read that may be added, as bits; for the memory.
+    row: Vec<u64>,
     /// All that was asked, if that is wanted.
     pub kept: Option<Vec<Posed>>,
 }
@@ -208,6 +210,41 @@ impl Desk {
             return None;
         }
         self.answer(graph, checker, &[], answers)
+    }
+
+    /// Does what is known of the graph without `read`, its last event, leave none of `sources` to it? That is no answer
+    /// if not, but it takes little: most values that a lock keeps from a read are ruled out like this.
+    pub fn rules_out(&mut self, graph: &Graph, checker: &Checker, read: Node, sources: &[Node]) -> bool {
+        // Who wants to see all questions wants to see these, too.
+        if self.kept.is_some() {
+            return false;
+        }
+        let Question { orders, writes, taken, .. } = &self.base;
+        let (words, row) = (orders.words(), &mut self.row);
+        row.clear();
+        row.resize(words, 0);
+        let NodeData { thread, index, place, flags, .. } = *graph.node(read);
+        let earlier = &graph.thread(thread)[..index as usize];
+        // Under SC the one before it stands for all.
+        let first = if checker.model() == Model::Sc { earlier.len().saturating_sub(1) } else { 0 };
+        for before in &earlier[first..] {
+            checker.program_order(graph, *before, |later| {
+                if later == read {
+                    row.iter_mut().enumerate().for_each(|(word, row)| *row |= orders.before(before.index(), word));
+                    row[before.index() / 64] |= 1 << (before.index() % 64);
+                }
+            });
+        }
+        let mine = |n: &&Node| graph.node(**n).place == place && graph.node(**n).flags.has(Flags::WRITE);
+        let own = earlier.iter().rev().find(mine).map(|n| n.index());
+        sources.iter().map(|source| source.index()).all(|source| {
+            let is_taken = || flags.has(Flags::EXCLUSIVE) && taken[self.base.slot(place, source)] != 0;
+            let is_over = |word: usize| {
+                let others = writes[place.index() * words + word] & row[word];
+                others & orders.after(source, word) & !bit_of(source, word) != 0
+            };
+            own.is_some_and(|own| own != source && orders.has(source, own)) || is_taken() || (0..words).any(is_over)
+        })
     }
 
     fn answer(
@@ -326,11 +363,15 @@ impl Question {
     /// Adds what the graph has from this event on.
     fn extend(&mut self, graph: &Graph, checker: &Checker, from: usize, sources: impl Fn(Node, &mut Vec<u32>)) -> bool {
         self.writes.resize(graph.places() * self.orders.words(), 0);
+        self.orders.set_places(graph.places());
         self.taken.resize(self.events + graph.places(), 0);
         self.odd.resize(graph.places(), false);
         let mut fine = true;
         for node in (from..graph.len()).map(|event| Node(event as u32)) {
             let NodeData { thread, index, flags, place, .. } = graph.node(node);
+            if flags.has(Flags::WRITE) {
+                self.note_write(*place, node.index());
+            }
             let orders = &mut self.orders;
             fine &= orders.add(0, node.index()).is_some();
             let earlier = &graph.thread(*thread)[..*index as usize];
@@ -348,8 +389,7 @@ impl Question {
                 let own = earlier.iter().rev().find(mine);
                 fine &= own.is_none_or(|own| orders.add(own.index(), node.index()).is_some());
                 // Whoever reads what was there initially does so before this.
-                orders.touch(0);
-                self.note_write(*place, node.index());
+                orders.touch_at(0, place.index());
                 self.note_section(graph, node);
             }
             if flags.has(Flags::READ) {
@@ -364,7 +404,11 @@ impl Question {
 
     /// Adds the last events of the graph, a read and perhaps its write.
     fn add_last(&mut self, graph: &Graph, checker: &Checker, read: Node, sources: &[Node]) -> bool {
-        let thread = graph.thread(graph.node(read).thread);
+        let NodeData { thread, place, .. } = *graph.node(read);
+        let thread = graph.thread(thread);
+        if graph.last() != read {
+            self.note_write(place, graph.last().index());
+        }
         let orders = &mut self.orders;
         let mut fine = true;
         // Under SC the one before it stands for all.
@@ -384,11 +428,10 @@ impl Question {
             fine &= self.orders.add(0, event).is_some();
         }
         self.orders.touch(read.index());
-        if let Some(Read { place, own, write: Some(write), .. }) = self.reads.last().copied() {
-            self.note_write(place, write);
+        if let Some(Read { own, write: Some(write), .. }) = self.reads.last().copied() {
             self.note_section(graph, Node(write as u32));
             // Whoever reads what was there initially does so before this.
-            self.orders.touch(0);
+            self.orders.touch_at(0, place.index());
             fine &= own.is_none_or(|own| self.orders.add(own, write).is_some());
         }
         fine
@@ -422,7 +465,7 @@ impl Question {
             }
         }
         pairs.extend((1..graph.len() as u32).map(|i| (0, i)));
-        self.orders.begin(events + finals.len(), pairs);
+        self.orders.begin(events + finals.len(), graph.places(), pairs);
         self.writes.clear();
         self.writes.resize(graph.places() * self.orders.words(), 0);
         for place in (0..graph.places() as u32).map(Place) {
@@ -459,10 +502,11 @@ impl Question {
         let mut changed = std::mem::take(&mut self.changed);
         let mut fine = true;
         while fine && self.orders.take_changed(&mut changed) {
-            let words = changed.len();
+            let words = changed.words();
             for i in 0..self.reads.len() {
                 let row = &self.depends[i * words..(i + 1) * words];
-                let depends = row.iter().zip(&changed).any(|(on, changed)| on & changed != 0);
+                let place = self.reads[i].place.index();
+                let depends = row.iter().enumerate().any(|(word, on)| on & changed.word(place, word) != 0);
                 if depends && self.conclude_read(graph, model, i).is_none() {
                     fine = false;
                     break;
@@ -489,8 +533,12 @@ impl Question {
         match open {
             None if is_free && takes && !is_zero(value) => {
                 self.sections.push(Section { place, thread, lock: write.index(), unlock: None });
+                self.orders.touch_at(write.index(), place.index());
             }
-            Some(section) if !flags.has(Flags::EXCLUSIVE) && is_zero(value) => section.unlock = Some(write.index()),
+            Some(section) if !flags.has(Flags::EXCLUSIVE) && is_zero(value) => {
+                section.unlock = Some(write.index());
+                self.orders.touch_at(write.index(), place.index());
+            }
             _ => {
                 self.odd[place.index()] = true;
                 self.sections.retain(|section| section.place != place);
@@ -503,14 +551,20 @@ impl Question {
     /// This follows from the rest, but takes a choice of sources to show. Take the writes to a lock in coherence order.
     /// Whoever takes it has the 0 that it reads immediately before it. So after the first who does somebody writes 0,
     /// who must have taken it before: the same; and so on.
-    fn conclude_sections(&mut self, changed: &[u64]) -> Option<()> {
-        let is_among = |event: usize| changed[event / 64] >> (event % 64) & 1 != 0;
-        for i in 1..self.sections.len() {
+    fn conclude_sections(&mut self, changed: &Changed) -> Option<()> {
+        let is_among = |section: &Section| {
+            let is_among = |event: usize| changed.has(section.place.index(), event);
+            is_among(section.lock) || section.unlock.is_some_and(is_among)
+        };
+        for i in 0..self.sections.len() {
             let one = self.sections[i];
-            for j in 0..i {
+            if !is_among(&one) {
+                continue;
+            }
+            for j in 0..self.sections.len() {
                 let other = self.sections[j];
-                let events = [Some(one.lock), one.unlock, Some(other.lock), other.unlock];
-                if one.place != other.place || !events.into_iter().flatten().any(is_among) {
+                // Two that are both among them meet once.
+                if one.place != other.place || i == j || (j < i && is_among(&other)) {
                     continue;
                 }
                 for (first, second) in [(one, other), (other, one)] {
@@ -546,7 +600,7 @@ impl Question {
             let taken = self.slot(read.place, source);
             match std::mem::replace(&mut self.taken[taken], read.event as u32) {
                 // Others cannot read it any more.
-                0 => self.orders.touch(source),
+                0 => self.orders.touch_at(source, read.place.index()),
                 known if known as usize == read.event => {}
                 _ => return None,
             }
@@ -577,6 +631,10 @@ impl Question {
     }
 
     fn note_write(&mut self, place: Place, write: usize) {
+        // What was there initially comes before everything: that never changes.
+        if write != 0 {
+            self.orders.set_write(write, place.index());
+        }
         self.writes[place.index() * self.orders.words() + write / 64] |= 1 << (write % 64);
     }
 
@@ -782,8 +840,15 @@ impl Question {
 /// The writes to the place of a read but for its source and its own, among 64 events.
 #[inline]
 fn others(writes: &[u64], words: usize, read: &Read, source: usize, word: usize) -> u64 {
-    let bit = |event: usize| if event / 64 == word { 1 << (event % 64) } else { 0 };
-    writes[read.place.index() * words + word] & !bit(source) & !read.write.map_or(0, bit)
+    writes[read.place.index() * words + word]
+        & !bit_of(source, word)
+        & !read.write.map_or(0, |write| bit_of(write, word))
+}
+
+/// The bit of an event in one of the words of a row.
+#[inline]
+fn bit_of(event: usize, word: usize) -> u64 {
+    if event / 64 == word { 1 << (event % 64) } else { 0 }
 }
 
 /// Is the source another thread's write?

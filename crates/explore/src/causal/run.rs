@@ -57,6 +57,24 @@ struct Found {
     known: bool,
 }
 
+/// What there is for a thread's next read.
+#[derive(Default)]
+struct Open {
+    labels: Vec<OpenLabel>,
+    /// How many of them may lead to states that were not met.
+    new: usize,
+}
+
+/// A label that a read may have, as far as the values that were written are concerned.
+#[derive(Clone, Copy)]
+struct OpenLabel {
+    label: Label,
+    /// The name of the state that it leads to.
+    name: u128,
+    /// Was that met before?
+    met: bool,
+}
+
 /// One more read, and how it comes about.
 struct Transition {
     /// The name of the state that it leads to.
@@ -544,13 +562,13 @@ impl<'a, T: Threads> Run<'a, T> {
         let mut asked = vec![false; self.explorer.walk.threads.len()];
         let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
         let mut settled = false;
-        let new = self.count_new(found.name);
-        while !settled && let Some(more) = self.next_group(&asked, &new) {
+        let open = self.open_labels(found.name);
+        while !settled && let Some(more) = self.next_group(&asked, &open) {
             for thread in more {
                 asked[thread.index()] = true;
                 let Some(pending) = self.pending[thread.index()].filter(|pending| !pending.forced) else { continue };
                 settled |= !self.may_stay(pending);
-                self.ways(thread, pending, &mut found);
+                self.ways(thread, pending, &open[thread.index()].labels, &mut found);
             }
         }
         (asked, found)
@@ -561,31 +579,32 @@ impl<'a, T: Threads> Run<'a, T> {
         self.threads().all(|(_, pending)| pending.access.guard() != Guard::Any)
     }
 
-    /// By thread that is at a read: how many labels are there for it that lead to states which were not met; and
-    /// nothing if there are no labels at all.
-    fn count_new(&self, name: u128) -> Vec<Option<usize>> {
-        let mut new = vec![None; self.explorer.walk.threads.len()];
+    /// By thread, what there is for its next read.
+    fn open_labels(&self, name: u128) -> Vec<Open> {
+        let mut open: Vec<Open> = Vec::new();
+        open.resize_with(self.explorer.walk.threads.len(), Open::default);
         for (thread, pending) in self.threads() {
-            let labels = self.available(pending);
-            let is_new = |label: &&Label| {
-                !self.is_refuted(thread, **label)
-                    && !self.explorer.visited.contains(self.name_after(name, thread, **label))
-            };
-            new[thread.index()] = (!labels.is_empty()).then(|| labels.iter().filter(is_new).count());
+            let of_thread = &mut open[thread.index()];
+            for label in self.available(pending) {
+                let name = self.name_after(name, thread, label);
+                let met = self.explorer.visited.contains(name);
+                of_thread.new += usize::from(!met && !self.is_refuted(thread, label));
+                of_thread.labels.push(OpenLabel { label, name, met });
+            }
         }
-        new
+        open
     }
 
     /// A group of threads, not all of them asked before, that read only where nobody outside of it, and of those who
     /// were asked, may write. The best has the fewest new states to lead to: if there are none, nothing is left to do.
-    fn next_group(&self, asked: &[bool], new: &[Option<usize>]) -> Option<Vec<ThreadId>> {
+    fn next_group(&self, asked: &[bool], open: &[Open]) -> Option<Vec<ThreadId>> {
         let mut best: Option<((usize, usize), Vec<ThreadId>)> = None;
         for (thread, _) in self.threads() {
-            if asked[thread.index()] || new[thread.index()].is_none() {
+            if asked[thread.index()] || open[thread.index()].labels.is_empty() {
                 continue;
             }
             let group = self.group(thread, asked);
-            let rank = (group.iter().filter_map(|member| new[member.index()]).sum::<usize>(), group.len());
+            let rank = (group.iter().map(|member| open[member.index()].new).sum::<usize>(), group.len());
             if best.as_ref().is_none_or(|(before, _)| rank < *before) {
                 best = Some((rank, group));
             }
@@ -628,8 +647,7 @@ impl<'a, T: Threads> Run<'a, T> {
         let cell = graph.location(pending.place);
         let refuses =
             |write: Node| !walk.sets.passes(guard, extract(cell, &pending.access, graph.written(pending.place, write)));
-        let writes = graph.writes(pending.place).iter();
-        writes.into_iter().any(|write| refuses(*write) && !is_written_over(graph, pending.place, *write))
+        last_writes(graph, pending.place).into_iter().any(refuses)
     }
 
     /// If somebody was not asked who may go on: more may be known of those one day.
@@ -685,11 +703,10 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// What the thread's read can get now, and how. The last write's label comes last.
-    fn ways(&mut self, thread: ThreadId, pending: Pending, found: &mut Found) {
-        for label in self.available(pending) {
-            let name = self.name_after(found.name, thread, label);
+    fn ways(&mut self, thread: ThreadId, pending: Pending, open: &[OpenLabel], found: &mut Found) {
+        for OpenLabel { label, name, met } in open.iter().copied() {
             // What was met exists: there is nothing to ask.
-            if self.explorer.visited.contains(name) {
+            if met {
                 found.known = true;
             } else if !self.is_refuted(thread, label) {
                 match self.way(thread, pending, label) {
@@ -716,6 +733,11 @@ impl<'a, T: Threads> Run<'a, T> {
         let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
         set_source(graph, read, first, label.variant, &mut walk.sets);
         if graph.node(read).flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, read, label.key) {
+            graph.truncate(length);
+            effort.saturation += 1;
+            return None;
+        }
+        if desk.is_prepared(length) && desk.rules_out(graph, checker, read, &sources) {
             graph.truncate(length);
             effort.saturation += 1;
             return None;
@@ -754,10 +776,15 @@ impl<'a, T: Threads> Run<'a, T> {
         set_source(graph, read, first, label.variant, &mut walk.sets);
         if !desk.is_prepared(length) {
             graph.truncate(length);
-            let sources = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
-            desk.prepare(graph, checker, sources, |read, write| may_read(equivalence, graph, read, write));
+            let possible = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
+            desk.prepare(graph, checker, possible, |read, write| may_read(equivalence, graph, read, write));
             graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
+            if desk.rules_out(graph, checker, read, &sources) {
+                graph.truncate(length);
+                effort.saturation += 1;
+                return None;
+            }
         }
         if graph.node(read).flags.has(Flags::EXCLUSIVE) {
             add_tentative_write(graph, read, &mut walk.sets);
@@ -926,8 +953,7 @@ impl<'a, T: Threads> Run<'a, T> {
             let index = match finals.iter().position(|(other, _)| *other == place) {
                 Some(index) => index,
                 None => {
-                    let writes = graph.writes(place).iter().filter(|write| !is_written_over(graph, place, **write));
-                    finals.push((place, writes.map(|w| w.0).collect()));
+                    finals.push((place, last_writes(graph, place).into_iter().map(|write| write.0).collect()));
                     finals.len() - 1
                 }
             };
@@ -1025,13 +1051,22 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 }
 
-/// Has the write's own thread written there again? Then it is not the last; nor is what was there initially, if anybody
-/// has written.
-fn is_written_over(graph: &Graph, place: Place, write: Node) -> bool {
-    let others = &graph.writes(place)[1..];
-    let data = graph.node(write);
-    let is_later = |other: &NodeData| other.thread == data.thread && other.index > data.index;
-    if write == Node::INIT { !others.is_empty() } else { others.iter().any(|other| is_later(graph.node(*other))) }
+/// The writes that may be the last of a place: of each thread its last one; what was there initially, if nobody has
+/// written.
+fn last_writes(graph: &Graph, place: Place) -> Vec<Node> {
+    let mut last: Vec<Node> = Vec::new();
+    for write in &graph.writes(place)[1..] {
+        let data = graph.node(*write);
+        match last.iter_mut().find(|other| graph.node(**other).thread == data.thread) {
+            Some(other) if graph.node(*other).index < data.index => *other = *write,
+            Some(_) => {}
+            None => last.push(*write),
+        }
+    }
+    if last.is_empty() {
+        last.push(Node::INIT);
+    }
+    last
 }
 
 /// The write of a read-modify-write, where its read says.

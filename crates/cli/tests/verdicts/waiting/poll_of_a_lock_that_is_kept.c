@@ -2,9 +2,15 @@
 // that end where it must wait for the lock are rounds for nothing, too: without that, each round gave rise to one more.
 // fencepost check: pass
 // fencepost check --model sc: pass
+// fencepost check --model sc --method rf: pass, 1 executions
+// fencepost check --model sc --method causal: pass, 1 executions
+// fencepost check --model pso --method causal: pass, 1 executions
 // fencepost check [CFLAGS=-DNEVER]: fail livelock
 // fencepost check --model sc [CFLAGS=-DNEVER]: fail livelock
 // fencepost check --model tso [CFLAGS=-DNEVER]: fail livelock
+// fencepost check --model sc --method rf [CFLAGS=-DNEVER]: fail livelock
+// fencepost check --model sc --method causal [CFLAGS=-DNEVER]: fail livelock
+// fencepost check --model pso --method causal [CFLAGS=-DNEVER]: fail livelock
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
