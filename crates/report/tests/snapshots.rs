@@ -280,6 +280,8 @@ fn data_race() -> Finding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        needs: None,
+        first_met: None,
         replay: Some("fencepost-out/finding-1.json".into()),
     }
 }

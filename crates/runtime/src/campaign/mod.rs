@@ -9,6 +9,7 @@ mod enumerate;
 mod execution;
 pub mod explore;
 mod hunt;
+mod minimise;
 mod serve;
 
 use crate::detect::{details, instrumented, shadow};
@@ -202,6 +203,11 @@ extern "C" fn run() -> ! {
         enumerate::run(request, |number| {
             in_place(number, request);
         });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
+    if let CampaignSpec::Minimise(asked) = &request.campaign {
+        minimise::run(request, asked);
         results::set_state(state::DONE);
         sys::exit(0)
     }

@@ -8,7 +8,7 @@ use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_predict::private::without_private;
 use fencepost_report::text::Mark;
 use fencepost_report::{Order, ShownExecution};
-use fencepost_trace::{CampaignSpec, Failure, FindingKind, Model, Outcome, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{CampaignSpec, Failure, FindingKind, Model, Needs, Outcome, StrategySpec, ThreadId, Trace};
 use std::rc::Rc;
 
 /// An execution that was run once more, to be shown.
@@ -55,6 +55,11 @@ impl Again {
 
     pub fn digest(&self) -> String {
         crate::digest::of_trace(&self.trace)
+    }
+
+    /// What it needs to show this.
+    pub fn needs(&self, found: &Found) -> Needs {
+        fencepost_report::needs(&self.trace, self.order, &self.marks(found), &[])
     }
 
     /// As it is shown: of a long execution, what matters to the finding.

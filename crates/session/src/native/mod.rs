@@ -14,6 +14,7 @@ mod cut_off;
 mod examine;
 mod finding;
 mod keeper;
+mod minimise;
 mod program;
 mod reason;
 mod replay;

@@ -15,7 +15,7 @@ use crate::platform::modules;
 use crate::results;
 use crate::threads::{clock, fibers, waiter_pool};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Monitor, Next, Performed, Planned};
+use fencepost_engine::{Execution, Follow, Monitor, Next, Performed, Planned, Script, Scripted};
 use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
@@ -29,7 +29,7 @@ pub use outside::{
     catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, reads, watch, wrote,
 };
 pub use queries::{
-    NOBODY, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory, peek, plan,
+    NOBODY, all_choices, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory, peek, plan,
     record, set_memory, steps, trace,
 };
 use std::collections::BTreeMap;
@@ -100,6 +100,8 @@ enum Chooser {
     Planned(Planned<'static>),
     /// Whole operations of the program, one after the other.
     Atomic(Atomic),
+    /// A script, which is to show the finding of this fingerprint; and is that about threads that go around forever?
+    Script(Scripted, u64, bool),
     /// Every choice, one after the other: the leaf of the tree that is due.
     Tree(Tree),
 }
@@ -212,6 +214,8 @@ impl Control {
                 let tree = Tree::new(self.model).with_waiting(*rounds);
                 *chooser = Chooser::Tree(if *sleep_sets { tree } else { tree.without_sleep_sets() });
             }
+            // Whoever looks for it has said which script is next.
+            (Chooser::Script(..), CampaignSpec::Minimise(_)) => {}
             (chooser, CampaignSpec::Atomic) => *chooser = Chooser::Atomic(Atomic::default()),
             _ => ending::internal("an exploration asks for no answers"),
         }
@@ -266,6 +270,33 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
     progress::reset();
     view::reset();
     tick();
+}
+
+/// The next execution follows a script, which is to show the finding of this fingerprint.
+pub fn follow_script(scripted: Scripted, sought: u64, is_endless: bool) {
+    control().chooser = Chooser::Script(scripted, sought, is_endless);
+}
+
+/// What an execution has done that followed a script.
+pub fn script() -> Option<Script> {
+    match &control().chooser {
+        Chooser::Script(scripted, ..) => Some(scripted.done()),
+        _ => None,
+    }
+}
+
+/// A finding of this fingerprint shows now.
+pub fn seen(fingerprint: u64) {
+    if let Chooser::Script(scripted, sought, _) = &mut control().chooser
+        && *sought == fingerprint
+    {
+        scripted.mark();
+    }
+}
+
+/// Is it of interest whether threads go around loops forever?
+fn minds_loops() -> bool {
+    !atomically::is_on() && !matches!(control().chooser, Chooser::Tree(_) | Chooser::Script(_, _, false))
 }
 
 /// Is every choice tried?
@@ -419,7 +450,7 @@ fn watch_for_changes() {
         let changes = each!(&control.engine, e => e.change_count());
         let (_, before) = std::mem::replace(&mut control.quiet, (0, changes));
         drop(control);
-        if changes == before && !atomically::is_on() && !is_enumerating() {
+        if changes == before && minds_loops() {
             stall::begin();
         }
     }
@@ -475,7 +506,7 @@ fn next() -> Next {
     loop {
         match advance() {
             Next::TimePasses => let_time_come(clock::Reason::Alone),
-            Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
+            Next::End(Outcome::StepLimit) if minds_loops() && stall::begin() => {
                 each!(&mut control().engine, e => e.extend(stall::STEPS));
                 continue;
             }
@@ -512,6 +543,7 @@ fn advance() -> Next {
         Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
         Chooser::Planned(other) => e.advance(other, initial),
         Chooser::Atomic(atomic) => e.advance(atomic, initial),
+        Chooser::Script(scripted, ..) => e.advance(scripted, initial),
         Chooser::Tree(tree) => e.advance(tree, initial),
     })
 }
