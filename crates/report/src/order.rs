@@ -6,6 +6,7 @@
 //! consistent, it always is, and no read is stale.
 
 use fencepost_trace::{Event, EventId, EventKind, Trace};
+use std::collections::BTreeMap;
 
 /// Where the order comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +32,8 @@ pub struct Timeline {
     /// For each list of the coherence order and each store of it: the first time at which that one or a later one is
     /// visible, and the first at which one of them was made.
     first: Vec<Vec<(u32, u32)>>,
+    /// The file that most events are in.
+    file: String,
 }
 
 /// What is odd about a read.
@@ -68,7 +71,12 @@ impl Timeline {
             first
         });
         let first = first.collect();
-        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first }
+        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first, file: usual_file(trace) }
+    }
+
+    /// Is this the file that most events are in? Places in others are told with theirs.
+    pub(crate) fn is_usual_file(&self, file: &str) -> bool {
+        self.file == file
     }
 
     /// The events in order.
@@ -111,6 +119,16 @@ impl Timeline {
         let visible = newest(|times| times.0, &is_visible).map(Staleness::Stale);
         visible.or_else(|| newest(|times| times.1, &is_made).map(Staleness::Buffered))
     }
+}
+
+/// The file that most events of a trace are in; of several the first by name.
+fn usual_file(trace: &Trace) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for label in trace.events.iter().filter_map(|event| trace.label(event)).filter(|label| label.line != 0) {
+        *counts.entry(&label.file).or_default() += 1;
+    }
+    let most = counts.iter().rev().max_by_key(|(_, count)| **count);
+    most.map_or_else(String::new, |(file, _)| (*file).to_owned())
 }
 
 /// What a read reads from.

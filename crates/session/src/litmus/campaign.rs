@@ -3,9 +3,9 @@
 use super::case::LitmusCase;
 use super::collector::{Stop, Watch};
 use super::exhaustive::{Pace, Paused, Way, by_method, explore_on, trial};
+use super::minimise::smaller_witness;
 use super::random;
 use super::tally::{Found, Tally};
-use super::minimise::smaller_witness;
 use super::witness::Witness;
 use crate::check::{Done, is_open};
 use crate::error::Error;

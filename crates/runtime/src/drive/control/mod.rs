@@ -29,8 +29,8 @@ pub use outside::{
     catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, reads, watch, wrote,
 };
 pub use queries::{
-    NOBODY, all_choices, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory, peek, plan,
-    record, set_memory, steps, trace,
+    NOBODY, all_choices, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory,
+    peek, plan, record, set_memory, steps, trace,
 };
 use std::collections::BTreeMap;
 pub use time::{await_time, interrupt};
