@@ -251,7 +251,7 @@ impl<R: FnMut(&Script) -> Tried> Search<R> {
 }
 
 /// Minimises an execution of a program whose threads the engine resumes. `plan` says under what, and `choices` which
-/// execution; `shows` says whether one shows what it should, and up to which of its events.
+/// execution; `shows` says whether one shows what it should, and in how many operations.
 pub fn minimise_execution<T: Threads>(
     program: &mut T,
     plan: &Plan,

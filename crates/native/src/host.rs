@@ -104,6 +104,7 @@ impl Campaign {
                 stop_at_first: false,
                 fences: Vec::new(),
                 weaker: Vec::new(),
+                stronger: Vec::new(),
                 hidden: Vec::new(),
                 volatile: Volatile::default(),
                 ignored: Vec::new(),

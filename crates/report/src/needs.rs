@@ -3,7 +3,7 @@
 use crate::order::Staleness;
 use crate::text::Mark;
 use crate::{Order, Timeline};
-use fencepost_trace::{EventId, EventKind, Location, Needs, ThreadId, Trace};
+use fencepost_trace::{Event, EventId, EventKind, Location, Needs, ThreadId, Trace};
 
 /// What an execution needs, up to what was found in it: the last of the marks, or the first race.
 pub fn needs(trace: &Trace, order: Order, marks: &[Mark], races: &[(EventId, EventId)]) -> Needs {
@@ -21,14 +21,14 @@ fn needs_until(trace: &Trace, order: Order, until: Option<u32>, last: Option<Thr
     let mut needs = Needs { context_switches: 0, stale_reads: 0, delayed_stores: 0, operations: 0 };
     let mut running = None;
     let mut goes = |thread: ThreadId| u32::from(running.replace(thread).is_some_and(|before| before != thread));
-    // When the last of them was, by event: a store that leaves its buffer behind another operation was late.
-    let mut latest = EventId::INIT;
+    let mut before = None;
     for event in events {
-        if let EventKind::Commit { store } = event.kind {
-            needs.delayed_stores += u32::from(latest != store);
+        if let EventKind::Commit { .. } = event.kind {
             continue;
         }
-        latest = event.id;
+        // A store that waits while this happens is late.
+        let is_late = |store: EventId| timeline.is_visible_behind(store, timeline.number(event.id));
+        needs.delayed_stores += u32::from(before.replace(event.id).is_some_and(is_late));
         needs.operations += 1;
         needs.context_switches += goes(event.thread);
         let is_hidden = event.kind.location().and_then(Location::as_hidden).is_some();
@@ -39,10 +39,21 @@ fn needs_until(trace: &Trace, order: Order, until: Option<u32>, last: Option<Thr
     needs
 }
 
+/// The reads that are stale in an execution that a machine ran, each with the newest store that it did not see.
+pub fn stale_reads(trace: &Trace) -> Vec<(EventId, EventId)> {
+    let timeline = Timeline::new(trace, Order::Executed);
+    let stale = |event: &Event| match timeline.staleness(trace, event) {
+        Some(Staleness::Stale(newer)) => Some((event.id, newer)),
+        _ => None,
+    };
+    let is_shown = |event: &&Event| event.kind.location().and_then(Location::as_hidden).is_none();
+    trace.events.iter().filter(is_shown).filter_map(stale).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost_trace::{Coherence, Event, LoadOrder, Model, Outcome, Size, StoreOrder, Value};
+    use fencepost_trace::{Coherence, LoadOrder, Model, Outcome, Size, StoreOrder, Value};
 
     const X: Location = Location { address: 8, size: Size::B4 };
 
@@ -83,6 +94,7 @@ mod tests {
         assert_eq!(all, Needs { context_switches: 1, stale_reads: 1, delayed_stores: 0, operations: 3 });
         // Up to the first two events, with thread 1 behind them: it goes on once more.
         let two = needs_until(&trace, Order::Executed, Some(2), Some(ThreadId(1)));
+        assert_eq!(stale_reads(&trace), [(EventId(2), EventId(1))]);
         assert_eq!(two, Needs { context_switches: 2, stale_reads: 1, delayed_stores: 0, operations: 2 });
     }
 

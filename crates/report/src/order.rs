@@ -5,7 +5,7 @@
 //! it does not see, and writes come in coherence order, as far as that is possible. If the execution is sequentially
 //! consistent, it always is, and no read is stale.
 
-use fencepost_trace::{Event, EventId, EventKind, Trace};
+use fencepost_trace::{Event, EventId, EventKind, StoreOrder, Trace};
 use std::collections::BTreeMap;
 
 /// Where the order comes from.
@@ -57,9 +57,17 @@ impl Timeline {
             numbers[event.index()] = position as u32 + 1;
         }
         let mut visible = numbers.clone();
+        let has_buffers = trace.events.iter().any(|event| matches!(event.kind, EventKind::Commit { .. }));
         for event in &trace.events {
-            if let EventKind::Commit { store } = event.kind {
-                visible[store.index()] = numbers[event.id.index()];
+            match event.kind {
+                EventKind::Commit { store } => visible[store.index()] = numbers[event.id.index()],
+                // One that was still in its buffer when the execution ended.
+                EventKind::Store { at, order, .. }
+                    if has_buffers && order != StoreOrder::SeqCst && at.as_hidden().is_none() =>
+                {
+                    visible[event.id.index()] = u32::MAX;
+                }
+                _ => {}
             }
         }
         let first = trace.coherence.iter().map(|list| {
@@ -87,6 +95,11 @@ impl Timeline {
     /// The position of an event, from 1; 0 for the initial write.
     pub fn number(&self, event: EventId) -> u32 {
         self.numbers[event.index()]
+    }
+
+    /// Does the store become visible behind the event of this position?
+    pub(crate) fn is_visible_behind(&self, store: EventId, position: u32) -> bool {
+        self.visible[store.index()] > position
     }
 
     /// Does the store go through its thread's store buffer?

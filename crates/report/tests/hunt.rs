@@ -67,6 +67,7 @@ fn violation(id: u32, cycle: &HuntCycle) -> HuntFinding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
         needs: None,
         first_met: None,
         replay: Some(format!("fencepost-out/finding-{id}.json")),

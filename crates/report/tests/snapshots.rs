@@ -280,6 +280,7 @@ fn data_race() -> Finding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
         needs: None,
         first_met: None,
         replay: Some("fencepost-out/finding-1.json".into()),

@@ -170,6 +170,15 @@ pub struct FirstMet {
     pub replay: Option<String>,
 }
 
+/// A change of the program with which a finding was not met any more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fix {
+    /// In words: `make the store at ring.cpp:23 release`.
+    pub text: String,
+    /// In how many executions that was tried.
+    pub executions: u64,
+}
+
 /// One bug, however often it was met.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -197,6 +206,9 @@ pub struct Finding {
     /// Why it could happen: for a race, why nothing orders the accesses. One sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reason: Vec<String>,
+    /// What would keep it from happening, if something was found and tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
     /// What the execution that is shown needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Needs>,

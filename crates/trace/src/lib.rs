@@ -41,7 +41,8 @@ pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
 pub use finding::{
-    Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, FirstMet, MemoryKind, Needs, Severity,
+    Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, FirstMet, Fix, MemoryKind, Needs,
+    Severity,
 };
 pub use hunt::{Cycle, CyclePoint, OrionOptions, Pace, Points, RelaxerOptions, Schedule, ScheduleStep, Segment, Stop};
 pub use ids::{EventId, ThreadId};

@@ -25,9 +25,11 @@ pub struct Scripted {
     /// The stores that were seen to wait: the last of each thread and location, and how many came before it.
     buffered: FxHashMap<(ThreadId, u64), (EventId, u32)>,
     waiting: WaitingLoops,
-    /// How many threads' steps there were, and how many when each store was first seen to wait.
+    /// How many threads' steps there were, and how many of them did something.
     steps: u32,
-    seen: FxHashMap<EventId, u32>,
+    operations: u64,
+    /// The stores that wait: since which of these steps, and their names.
+    seen: FxHashMap<EventId, (u32, Buffered)>,
     done: Script,
     /// How much of it there was when what it is all about had been seen.
     mark: Option<Mark>,
@@ -58,13 +60,16 @@ struct Counts {
     yields: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Mark {
     turns: usize,
     reads: usize,
     results: usize,
     /// Up to where the last turn had come.
     until: Option<u32>,
+    operations: u64,
+    /// Stores that waited.
+    waiting: Vec<Turn>,
 }
 
 impl Scripted {
@@ -94,6 +99,7 @@ impl Scripted {
             buffered: FxHashMap::default(),
             waiting: WaitingLoops::default(),
             steps: 0,
+            operations: 0,
             seen: FxHashMap::default(),
             done: Script::default(),
             mark: None,
@@ -102,38 +108,54 @@ impl Scripted {
 
     /// What is to be shown has been seen: what follows does not count. The first time is what matters.
     pub fn mark(&mut self) {
+        if self.mark.is_none() {
+            self.mark = Some(self.now());
+        }
+    }
+
+    fn now(&self) -> Mark {
         let until = match self.done.turns.last() {
             Some(Turn::Thread { until, .. }) => Some(*until),
             _ => None,
         };
         let Script { turns, reads, results } = &self.done;
-        let mark = Mark { turns: turns.len(), reads: reads.len(), results: results.len(), until };
-        self.mark.get_or_insert(mark);
+        let (turns, reads, results) = (turns.len(), reads.len(), results.len());
+        let mut waiting: Vec<Buffered> =
+            self.seen.values().filter(|(since, _)| *since < self.steps).map(|(_, name)| *name).collect();
+        waiting.sort_by_key(|name| (name.thread, name.at.address, name.nth));
+        let waiting = waiting.into_iter().map(Turn::Commit).collect();
+        Mark { turns, reads, results, until, operations: self.operations, waiting }
     }
 
-    /// What was done, up to the mark.
+    /// What was done, up to the mark. Stores that had not left their buffers by then leave them behind all else.
     pub fn done(&self) -> Script {
+        let mark = self.mark.clone().unwrap_or_else(|| self.now());
         let mut done = self.done.clone();
-        if let Some(mark) = self.mark {
-            done.turns.truncate(mark.turns);
-            done.reads.truncate(mark.reads);
-            done.results.truncate(mark.results);
-            if let (Some(Turn::Thread { until, .. }), Some(then)) = (done.turns.last_mut(), mark.until) {
-                *until = then;
-            }
+        done.turns.truncate(mark.turns);
+        done.reads.truncate(mark.reads);
+        done.results.truncate(mark.results);
+        if let (Some(Turn::Thread { until, .. }), Some(then)) = (done.turns.last_mut(), mark.until) {
+            *until = then;
         }
+        done.turns.extend(mark.waiting);
         done
+    }
+
+    /// How many operations threads had performed by then.
+    pub fn operations(&self) -> u64 {
+        self.mark.as_ref().map_or(self.operations, |mark| mark.operations)
     }
 
     /// The name of a store that waits.
     fn name(&mut self, actor: &Actor, pending: &dyn Fn(&Actor) -> Pending) -> Option<Buffered> {
         let (Actor::Buffer(commit), What::Commit(at)) = (actor, pending(actor).what) else { return None };
-        self.seen.entry(commit.store).or_insert(self.steps);
         let slot = self.buffered.entry((commit.thread, at.address)).or_insert((commit.store, 0));
         if slot.0 != commit.store {
             *slot = (commit.store, slot.1 + 1);
         }
-        Some(Buffered { thread: commit.thread, at, nth: slot.1 })
+        let name = Buffered { thread: commit.thread, at, nth: slot.1 };
+        self.seen.entry(commit.store).or_insert((self.steps, name));
+        Some(name)
     }
 
     fn is_waiting(&mut self, thread: ThreadId) -> bool {
@@ -211,6 +233,7 @@ impl Scripted {
                 self.waiting.visit(thread, next.label, address, writes);
                 self.running = Some(thread);
                 self.steps += 1;
+                self.operations += u64::from(matches!(next.what, What::Access(_)));
                 let counts = self.counts.get(thread);
                 counts.steps += 1;
                 counts.yields = if let What::Yield = next.what { counts.yields + 1 } else { 0 };
@@ -222,7 +245,7 @@ impl Scripted {
             }
             // One that did not wait at all is what happens in any case.
             Actor::Buffer(commit) => {
-                let waited = self.seen.remove(&commit.store).is_some_and(|since| since < self.steps);
+                let waited = self.seen.remove(&commit.store).is_some_and(|(since, _)| since < self.steps);
                 self.done.turns.extend(name.filter(|_| waited).map(Turn::Commit));
             }
         }

@@ -77,6 +77,12 @@ fn last_reads_zero(executed: &Executed) -> bool {
     loads(executed).last().is_some_and(|(_, value)| *value == 0)
 }
 
+/// How many operations threads performed.
+fn operations(executed: &Executed) -> u64 {
+    let is_one = |kind: &EventKind| !matches!(kind, EventKind::Commit { .. });
+    executed.trace.events.iter().filter(|event| is_one(&event.kind)).count() as u64
+}
+
 const EFFORT: Effort = Effort { executions: 2_000, steps: 1_000_000 };
 
 /// Minimises random executions that show it; each must show it again from its answers, and be no longer.
@@ -90,9 +96,9 @@ fn minimised(source: &str, model: Model, effort: Effort, shows: fn(&Executed) ->
         if !shows(&first) || all.len() == 8 {
             continue;
         }
-        let (most, choices) = (first.trace.events.len() as u64, first.trace.choices.clone());
+        let (most, choices) = (operations(&first), first.trace.choices.clone());
         let small = minimise_execution(&mut program, &plan, choices, effort, |_, executed| {
-            shows(executed).then_some(executed.trace.events.len() as u64)
+            shows(executed).then(|| operations(executed))
         });
         let small = small.expect("the first shows it");
         let again = execute(&mut program, &Plan::follow(model, small.best.choices.clone())).expect("a plan");

@@ -104,6 +104,9 @@ fn shown(document: &Document<'_>, finding: &Finding, evidence: &Evidence) -> Val
         "severity": severity(finding.severity),
         "message": finding.message,
         "reason": finding.reason,
+        "fix": finding.fix.as_ref().map(|fix| {
+            format!("{} (verified: so run, it is not met in {})", fix.text, text::counted(fix.executions, "execution"))
+        }),
         "memory": finding.memory.as_ref().map(|memory| memory.text.clone()),
         "count": finding.count,
         "first": finding.first_execution,

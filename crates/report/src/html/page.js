@@ -356,6 +356,7 @@
       make("h2", {}, `finding ${one.id}: ${one.kind} `, make("span", { class: `badge ${one.severity}` }, one.severity)),
       make("p", {}, make("strong", {}, one.message)),
       one.reason.length ? make("ul", {}, one.reason.map((reason) => make("li", {}, reason))) : null,
+      one.fix ? make("p", {}, make("strong", {}, "fix: "), one.fix) : null,
       one.memory ? make("p", { class: "faint" }, `memory: ${one.memory}`) : null,
       one.labels.map((label) => [
         make("div", {}, `${label.thread}: ${label.access} `,

@@ -133,7 +133,7 @@ fn what(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String 
     if let Some(memory) = &finding.memory {
         text += &format!("  memory: {}\n", clean(&memory.text));
     }
-    text + &reason(finding, style) + &stacks(finding, describe, style)
+    text + &reason(finding, style) + &fix(finding, style) + &stacks(finding, describe, style)
 }
 
 fn reason(finding: &Finding, style: TextStyle) -> String {
@@ -145,6 +145,19 @@ fn reason(finding: &Finding, style: TextStyle) -> String {
         }
     }
     text
+}
+
+/// What would keep it from happening, and how that is known.
+fn fix(finding: &Finding, style: TextStyle) -> String {
+    let Some(fix) = &finding.fix else { return String::new() };
+    let tried = counted(fix.executions, "execution");
+    let text = format!("{} (verified: so run, it is not met in {tried})", clean(&fix.text));
+    let lines = wrap(&text, style.width.saturating_sub(7));
+    lines
+        .iter()
+        .enumerate()
+        .map(|(i, line)| format!("{}{line}\n", if i == 0 { "  fix: " } else { "       " }))
+        .collect()
 }
 
 fn stacks(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {

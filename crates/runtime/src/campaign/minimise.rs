@@ -17,16 +17,13 @@ use fencepost_explore::minimise::{Attempt, Effort, Ended, Minimised, Tried, long
 use fencepost_mailbox::{Record, Request, Restart};
 use fencepost_trace::{CampaignSpec, Minimisation, StrategySpec};
 
-/// What the execution that was tried last has come to: how many operations there were when the finding showed, if it
-/// did.
-static SHOWN: Global<Option<u64>> = Global::new(None);
+/// Has the execution that was tried last shown the finding?
+static SHOWS: Global<bool> = Global::new(false);
 
 /// An execution has ended, in which this was found. Was it one to be tried only?
 pub fn judge(request: &Request, found: &[Found]) -> bool {
     let CampaignSpec::Minimise(asked) = &request.campaign else { return false };
-    let shows = found.iter().find(|found| found.fingerprint == asked.fingerprint);
-    let events = || u64::from(control::event_count().unwrap_or(0));
-    *SHOWN.enter() = shows.map(|found| found.after.map_or_else(events, u64::from));
+    *SHOWS.enter() = found.iter().any(|found| found.fingerprint == asked.fingerprint);
     true
 }
 
@@ -43,13 +40,12 @@ pub fn run(request: &Request, asked: &Minimisation) {
         number += 1;
         control::follow_script(scripted, asked.fingerprint, asked.is_endless);
         in_place(number, &Request { max_steps, ..request.clone() });
-        let (operations, steps) = (SHOWN.enter().take(), control::steps());
-        let script = control::script();
-        let shows = operations.zip(script).and_then(|(operations, script)| {
-            let choices = control::all_choices()?;
-            Some(Attempt { script, operations, choices })
-        });
-        (steps, shows)
+        let shows = std::mem::take(&mut *SHOWS.enter());
+        let attempt = || {
+            let (script, operations) = control::script()?;
+            Some(Attempt { script, operations, choices: control::all_choices()? })
+        };
+        (control::steps(), shows.then(attempt).flatten())
     };
     let (steps, Some(first)) = execute(Scripted::learning(asked.choices.clone()), request.max_steps) else { return };
     // What takes much longer is not smaller.

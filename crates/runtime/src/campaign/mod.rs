@@ -153,6 +153,9 @@ fn prepare(request: &Request) {
     for weaker in &request.weaker {
         control::weaken(modules::label_at(&weaker.place), weaker.to);
     }
+    for stronger in &request.stronger {
+        control::strengthen(modules::label_at(&stronger.place), stronger.to);
+    }
     if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
         hunt::prepare(trials, asked);
     }

@@ -88,6 +88,7 @@ fn violation(subject: &impl Subject, cycle: &HuntCycle, candidate: &Candidate) -
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
         needs: None,
         first_met: None,
         replay: None,

@@ -193,6 +193,7 @@ fn finding(found: Found) -> Finding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
         needs: None,
         first_met: None,
         replay: None,

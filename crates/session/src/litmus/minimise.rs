@@ -10,7 +10,7 @@ use fencepost_explore::Executed;
 use fencepost_explore::graph::ExploreError;
 use fencepost_explore::minimise::{Effort, minimise_execution};
 use fencepost_litmus::LitmusProgram;
-use fencepost_trace::{Plan, StrategySpec};
+use fencepost_trace::{EventKind, Plan, StrategySpec};
 
 /// How many executions are tried for all findings together, and for each at least.
 const EXECUTIONS: u64 = 3_000;
@@ -36,8 +36,9 @@ pub fn smaller_witness(
         let mut collector = Collector::new(case, watch, Budget::new(None, None));
         let _ = collector.machine(program, executed);
         let is_there = collector.tally.findings.iter().any(|other| other.key == found.key);
-        let raced = executed.races.iter().map(|(one, other)| one.index().max(other.index()) as u64).min();
-        is_there.then(|| raced.unwrap_or(executed.trace.events.len() as u64))
+        let raced = executed.races.iter().map(|(one, other)| one.index().max(other.index())).min();
+        let events = executed.trace.events.iter().take(raced.unwrap_or(usize::MAX));
+        is_there.then(|| events.filter(|event| !matches!(event.kind, EventKind::Commit { .. })).count() as u64)
     };
     let minimised = minimise_execution(&mut case.test.program(), &found.plan, choices.clone(), effort, shows);
     let Some(minimised) = minimised else { return Ok(None) };

@@ -223,6 +223,7 @@ fn finding(kind: FindingKind, message: String, first: u64, labels: Vec<FindingLa
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
         needs: None,
         first_met: None,
         replay: None,

@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::symbolizer::Symbolizer;
-use fencepost_mailbox::{Record, Stack};
+use fencepost_mailbox::{Frame, Record, Stack};
 use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_predict::private::without_private;
@@ -17,6 +17,8 @@ use std::rc::Rc;
 pub struct Again {
     pub trace: Trace,
     pub symbolizer: Rc<Symbolizer>,
+    /// For each label of the trace where it is.
+    pub places: Vec<Frame>,
     order: Order,
 }
 
@@ -41,7 +43,7 @@ impl Again {
                 let symbolizer = Rc::new(Symbolizer::of(program));
                 symbolizer.fill(&mut trace, &places);
                 results.locals.iter().for_each(|(address, function)| symbolizer.learn(*address, function));
-                Some(Again { trace, symbolizer, order })
+                Some(Again { trace, symbolizer, places, order })
             }
             _ => None,
         });

@@ -3,6 +3,7 @@
 use super::Program;
 use super::again::{Again, reproduced};
 use super::finding::{add_details, finding, race_key};
+use super::fix::fix;
 use super::minimise::Minimiser;
 use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
@@ -43,6 +44,13 @@ pub struct Examined {
     pub first: Option<First>,
     /// All names of it: the same two places may race in several ways.
     fingerprints: Vec<u64>,
+}
+
+impl Examined {
+    /// Is this one of its names?
+    pub fn is_named(&self, fingerprint: u64) -> bool {
+        self.fingerprints.contains(&fingerprint)
+    }
 }
 
 /// The execution in which a finding was met first.
@@ -124,6 +132,12 @@ impl<'a> Examiner<'a> {
             // What nobody wants to hear of needs no smaller execution.
             let wanted = minimiser.as_mut().filter(|_| !self.is_suppressed(&one.found, &one.finding));
             self.look_again(&campaign, one, wanted, log);
+        }
+        if self.minimises && !interrupt::is_wished() {
+            // The campaign that is run again is the one that met them.
+            for one in all.iter_mut().filter(|one| !self.is_suppressed(&one.found, &one.finding)) {
+                one.finding.fix = fix(&campaign, one);
+            }
         }
         let covered = all.extract_if(.., |one| self.is_suppressed(&one.found, &one.finding)).collect();
         (all, covered)

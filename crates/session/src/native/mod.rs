@@ -13,6 +13,7 @@ mod conclude;
 mod cut_off;
 mod examine;
 mod finding;
+mod fix;
 mod keeper;
 mod minimise;
 mod program;

@@ -140,6 +140,8 @@ struct Control {
     fences: Vec<(u32, bool, FenceOrder)>,
     /// Program points whose operations are made weaker.
     weaker: Vec<(u32, RmwOrder)>,
+    /// Program points whose operations are made stronger.
+    stronger: Vec<(u32, RmwOrder)>,
 }
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
@@ -190,6 +192,7 @@ pub fn initialise(request: &Request) {
         recent: Vec::new(),
         fences: Vec::new(),
         weaker: Vec::new(),
+        stronger: Vec::new(),
     });
 }
 
@@ -242,6 +245,11 @@ pub fn weaken(label: u32, to: RmwOrder) {
     control().weaker.push((label, to));
 }
 
+/// Makes the operations at a program point stronger, in random executions.
+pub fn strengthen(label: u32, to: RmwOrder) {
+    control().stronger.push((label, to));
+}
+
 /// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
 /// campaign is a search, which goes on.
 pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps: u64) {
@@ -277,10 +285,10 @@ pub fn follow_script(scripted: Scripted, sought: u64, is_endless: bool) {
     control().chooser = Chooser::Script(scripted, sought, is_endless);
 }
 
-/// What an execution has done that followed a script.
-pub fn script() -> Option<Script> {
+/// What an execution has done that followed a script, up to what it should show, and in how many operations.
+pub fn script() -> Option<(Script, u64)> {
     match &control().chooser {
-        Chooser::Script(scripted, ..) => Some(scripted.done()),
+        Chooser::Script(scripted, ..) => Some((scripted.done(), scripted.operations())),
         _ => None,
     }
 }
@@ -385,9 +393,14 @@ pub fn step(op: Op) -> Reply {
         drop(fiber);
     }
     let label = modules::label(global::caller());
-    if control().fences.is_empty() {
+    let is_unchanged = {
+        let control = control();
+        control.fences.is_empty() && control.stronger.is_empty()
+    };
+    if is_unchanged {
         return submit(op, label);
     }
+    let op = strengthened(op, label);
     fence_at(label, true);
     let reply = submit(op, label);
     fence_at(label, false);
@@ -415,6 +428,16 @@ fn ask(op: Op) -> Reply {
         fences_at(label, false).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
     }
     reply
+}
+
+/// The operation as strong as was asked for.
+fn strengthened(op: Op, label: u32) -> Op {
+    let Op::Access(access) = op else { return op };
+    let control = control();
+    match control.stronger.iter().find(|(at, _)| *at == label && label != 0) {
+        Some((_, to)) => Op::Access(access.strengthened(*to)),
+        None => op,
+    }
 }
 
 /// What is left of an operation; `None` of a fence that is left out.
