@@ -29,7 +29,7 @@ const C11TESTER: [(&str, f64); 8] = [
 /// Prints the table.
 pub fn measure() {
     let command = command();
-    let programs = programs();
+    let programs = programs("gallery");
     println!(
         "Rate: the share of {EXECUTIONS} executions in which something was found, default flags and --keep-going.\n"
     );
@@ -77,7 +77,8 @@ fn per_second(report: &Json) -> f64 {
     number(&report["executions"]) / number(&report["seconds"])
 }
 
-fn name(program: &Path) -> &str {
+/// The name of a program's file.
+pub fn name(program: &Path) -> &str {
     program.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8")
 }
 
@@ -85,17 +86,17 @@ fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The programs of the gallery, by name.
-fn programs() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(workspace().join("examples/gallery")).expect("the gallery is there");
+/// The programs of a folder of examples, by name.
+pub fn programs(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(workspace().join("examples").join(folder)).expect("the examples are there");
     let mut programs: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
-    programs.retain(|path| path.extension().is_some_and(|ending| ending != "md"));
+    programs.retain(|path| path.extension().is_some_and(|ending| ending != "md" && ending != "h"));
     programs.sort();
     programs
 }
 
 /// The command, built now.
-fn command() -> PathBuf {
+pub fn command() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let built = Command::new(cargo)
         .current_dir(workspace())

@@ -9,6 +9,7 @@ mod gallery;
 mod hunt;
 mod litmus;
 mod machine;
+mod minimise;
 mod native;
 mod safe;
 mod shapes;
@@ -34,6 +35,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("exposure", "how often trials of hunt expose what is feasible, missed cycles included", hunt::measure_exposure),
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
+    ("minimise", "how much smaller executions are when they are shown than when they were met", minimise::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
     ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
 ];

@@ -39,6 +39,13 @@ impl Line {
         self.bar.tick();
     }
 
+    /// A smaller execution of this finding is being looked for.
+    pub fn minimise(&mut self, finding: u64, of: u64) {
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.set_message(format!("minimising finding {finding} of {of}"));
+        self.bar.tick();
+    }
+
     /// Does something else with the terminal.
     pub fn suspend(&self, other: impl FnOnce()) {
         self.bar.suspend(other);

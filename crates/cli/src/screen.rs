@@ -102,6 +102,7 @@ impl Sink for Screen {
             Event::Collected { outcomes, schedules } if !self.quiet => {
                 self.say(&format!("note: atomic operations have {outcomes} outcomes, from {schedules} schedules"));
             }
+            Event::Minimising { finding, of } => self.line.iter_mut().for_each(|line| line.minimise(finding, of)),
             Event::Done(_) => self.line = None,
             // These are in the result, too.
             Event::Collecting { .. } | Event::Collected { .. } | Event::Finding(_) | Event::Cycle(_) => {}

@@ -4,7 +4,8 @@
 //! - [`Execution`]: the state machine of one execution, over a memory model's [`Machine`](fencepost_memory::Machine):
 //!   actors (threads and store buffers), choices, the record of what happened;
 //! - [`Strategy`]: who answers the choices; [`Planned`] is the one that a plan names: [`Sampler`] and [`Follow`], or
-//!   [`OnSchedule`], [`Relaxer`] and [`Orion`], which bring a cycle about; [`Random`] knows no plan;
+//!   [`OnSchedule`], [`Relaxer`] and [`Orion`], which bring a cycle about; [`Random`] knows no plan, and [`Scripted`]
+//!   leaves things out of an execution;
 //! - [`Lowering`]: locks, joins and the like as memory accesses;
 //! - [`Monitor`]: who watches; the [`RaceDetector`] is one;
 //! - [`Fibers`]: programs written as Rust closures.
@@ -33,7 +34,8 @@ pub use monitor::{Monitor, Performed};
 pub use races::{Race, RaceDetector};
 pub use run::run;
 pub use strategy::{
-    Actor, Drains, Follow, OnSchedule, Orion, Pending, Planned, Random, Relaxer, Sampler, Strategy, What,
+    Actor, Answer, Buffered, Drains, Follow, OnSchedule, Orion, Pending, Pick, Planned, Random, Relaxer, Sampler,
+    Script, Scripted, Strategy, Turn, What,
 };
 pub use threads::{Given, Position, Threads};
 pub use waitset::WaitSets;

@@ -36,12 +36,13 @@ pub fn execute_noting<T: Threads>(
     let strategy = Planned::new(plan.model, plan.strategy.clone(), coverage);
     Ok(match strategy.expect("internal error: only a graph has no choices") {
         // What most executions have is compiled as one with the engine.
-        Planned::Sampler(mut sampler) => execute_with(program, plan, &mut sampler),
-        mut other => execute_with(program, plan, &mut other),
+        Planned::Sampler(mut sampler) => execute_by(program, plan, &mut sampler),
+        mut other => execute_by(program, plan, &mut other),
     })
 }
 
-fn execute_with<T: Threads>(program: &mut T, plan: &Plan, strategy: &mut impl Strategy) -> Executed {
+/// The same where somebody else than the plan answers.
+pub(crate) fn execute_by<T: Threads>(program: &mut T, plan: &Plan, strategy: &mut impl Strategy) -> Executed {
     let options = MachineOptions::with_buffer(plan.buffer);
     with_machine!(plan.model, &options, machine => execute_on(machine, program, plan.limits, strategy))
 }

@@ -5,6 +5,7 @@
 //! - [`enumerate`]: every choice of a model's machine;
 //! - [`graph`]: every execution graph that a model's axioms permit, each exactly once;
 //! - [`causal`]: one execution for each set of values that threads can read;
+//! - [`minimise`]: from an execution that shows something to a smaller one;
 //! - [`violations`]: which violations of sequential consistency executions contain, and which of them do harm.
 
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod enumerate;
 mod execute;
 mod explorer;
 pub mod graph;
+pub mod minimise;
 mod outlook;
 pub mod violations;
 

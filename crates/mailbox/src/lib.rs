@@ -27,7 +27,7 @@ pub use record::{
     AccessSite, Activation, AddressKind, Created, Details, Frame, Irreversible, Memory, Record, Report, Stack, death,
 };
 pub use request::{
-    Fence, Hunt, Observations, Point, Pruning, Request, Restart, Save, Volatile, Weaker, output_fingerprint,
+    Fence, Hunt, Observations, Point, Pruning, Request, Restart, Save, Stronger, Volatile, Weaker, output_fingerprint,
 };
 pub use saved::{Rhythm, SAVED, Status, seal, unseal};
 pub use table::{Slot, Table};

@@ -111,6 +111,13 @@ pub enum Record {
         /// Why there may be others, if there may.
         problem: Option<String>,
     },
+    /// A smaller execution was looked for: the finding before this is that of the smallest.
+    Minimised {
+        /// How many executions were tried.
+        executions: u64,
+        /// False if time ran out first.
+        in_time: bool,
+    },
     /// The program did, or is about to do, what a restart in place cannot undo.
     Irreversible(Irreversible),
     /// A digest of the trace of an execution that was to be compared.

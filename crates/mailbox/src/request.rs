@@ -49,6 +49,9 @@ pub struct Request {
     /// Operations and fences of the program that are to be weaker. In explorations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<Weaker>,
+    /// Operations of the program that are to be stronger. In random executions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stronger: Vec<Stronger>,
     /// Atomic instructions that the instrumentation does not see: they are to be performed by the engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<HiddenCode>,
@@ -110,6 +113,15 @@ pub struct Weaker {
     /// The program point that it is at.
     pub place: Frame,
     /// Its order; see `Access::weakened`.
+    pub to: RmwOrder,
+}
+
+/// An atomic operation of the program, made stronger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stronger {
+    /// The program point that it is at.
+    pub place: Frame,
+    /// Its order, at least; see `Access::strengthened`.
     pub to: RmwOrder,
 }
 

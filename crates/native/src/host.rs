@@ -11,7 +11,7 @@ use fencepost_mailbox::{
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, Volatile, death, limit, state,
 };
 use fencepost_trace::{
-    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Model, Pair, Sampling, StrategySpec,
+    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Minimisation, Model, Pair, Sampling, StrategySpec,
 };
 use memmap2::MmapMut;
 use rustix::fs::MemfdFlags;
@@ -104,6 +104,7 @@ impl Campaign {
                 stop_at_first: false,
                 fences: Vec::new(),
                 weaker: Vec::new(),
+                stronger: Vec::new(),
                 hidden: Vec::new(),
                 volatile: Volatile::default(),
                 ignored: Vec::new(),
@@ -225,6 +226,9 @@ pub struct Results {
     /// Of a collection of outcomes: those of atomic operations. Where every choice was tried: how many executions
     /// that took, and why there may be others.
     pub collected: Option<Collected>,
+    /// Of a search for a smaller execution: how many were tried, and whether there was time for all. The finding is
+    /// that of the smallest.
+    pub minimised: Option<(u64, bool)>,
     /// The first executions were all cut off by a limit, and no others were tried.
     pub hopeless: bool,
     /// Why the rest of the work could not be done, if it could not.
@@ -456,6 +460,20 @@ pub fn repeat(campaign: &Campaign, execution: u64) -> io::Result<Results> {
     run_campaign(&again)
 }
 
+/// Looks for a smaller execution that shows the same finding. What was found is then that of the smallest, if there is
+/// one that shows it; `minimised` says what it took.
+pub fn minimise(campaign: &Campaign, asked: Minimisation) -> io::Result<Results> {
+    let mut smaller = campaign.clone();
+    smaller.request.campaign = CampaignSpec::Minimise(asked);
+    smaller.request.first = 0;
+    smaller.request.count = 1;
+    smaller.request.stop_at_first = true;
+    smaller.request.digests.clear();
+    smaller.jobs = 1;
+    smaller.progress = Arc::default();
+    run_campaign(&smaller)
+}
+
 /// How many schedules of atomic operations are tried.
 pub const SCHEDULES: u64 = 100_000;
 /// Where an execution of atomic operations is cut off.
@@ -602,6 +620,7 @@ fn run_piece(campaign: &Campaign, library: &Library, first: u64, count: u64) -> 
                 if let CampaignSpec::Explore { .. }
                 | CampaignSpec::Repeat(StrategySpec::Graph { .. })
                 | CampaignSpec::Atomic
+                | CampaignSpec::Minimise(_)
                 | CampaignSpec::Enumerate { .. } = campaign.request.campaign
                 {
                     // What it had explored is lost with it; what it had found is not.
@@ -823,6 +842,7 @@ pub fn merge(into: &mut Results, other: Results) {
     into.explored = other.explored.or(into.explored);
     into.races.extend(other.races);
     into.accesses.extend(other.accesses);
+    into.minimised = other.minimised.or(into.minimised);
     into.collected = other.collected.or(into.collected.take());
     for found in other.found {
         let same =
@@ -950,6 +970,7 @@ impl Mailbox {
                 Ok(Record::Explored { complete, executions, blocked, answers }) => {
                     part.explored = Some(Explored { complete, executions, blocked, answers });
                 }
+                Ok(Record::Minimised { executions, in_time }) => part.minimised = Some((executions, in_time)),
                 Ok(Record::Race { first, second }) => part.races.push((first, second)),
                 Ok(Record::Access { place, access }) => part.accesses.push((place, access)),
                 Ok(Record::Outcome { outcome }) => {

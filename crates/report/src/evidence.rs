@@ -12,6 +12,8 @@ pub struct Evidence {
     pub stacks: Vec<CallStack>,
     /// The execution that shows it, if it could be run again.
     pub execution: Option<ShownExecution>,
+    /// The execution that was met first, if `execution` is a smaller one.
+    pub first: Option<ShownExecution>,
     /// What the program had printed.
     pub stdout: String,
     /// The same on the other stream.

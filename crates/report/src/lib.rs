@@ -50,6 +50,7 @@ mod json;
 mod junit;
 mod litmus;
 mod names;
+mod needs;
 mod order;
 mod relations;
 mod run;
@@ -68,6 +69,7 @@ pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
 pub use names::{Command, FenceKind, HuntMethod, RestartKind};
+pub use needs::{needs, stale_reads};
 pub use order::{Order, Timeline};
 pub use run::{Race, RacingAccess, Restarted, RunReport, Seen, Verdict};
 pub use safety::{SafeLine, Safety, safe_json};

@@ -5,7 +5,8 @@
 //! it does not see, and writes come in coherence order, as far as that is possible. If the execution is sequentially
 //! consistent, it always is, and no read is stale.
 
-use fencepost_trace::{Event, EventId, EventKind, Trace};
+use fencepost_trace::{Event, EventId, EventKind, StoreOrder, Trace};
+use std::collections::BTreeMap;
 
 /// Where the order comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +32,8 @@ pub struct Timeline {
     /// For each list of the coherence order and each store of it: the first time at which that one or a later one is
     /// visible, and the first at which one of them was made.
     first: Vec<Vec<(u32, u32)>>,
+    /// The file that most events are in.
+    file: String,
 }
 
 /// What is odd about a read.
@@ -54,9 +57,17 @@ impl Timeline {
             numbers[event.index()] = position as u32 + 1;
         }
         let mut visible = numbers.clone();
+        let has_buffers = trace.events.iter().any(|event| matches!(event.kind, EventKind::Commit { .. }));
         for event in &trace.events {
-            if let EventKind::Commit { store } = event.kind {
-                visible[store.index()] = numbers[event.id.index()];
+            match event.kind {
+                EventKind::Commit { store } => visible[store.index()] = numbers[event.id.index()],
+                // One that was still in its buffer when the execution ended.
+                EventKind::Store { at, order, .. }
+                    if has_buffers && order != StoreOrder::SeqCst && at.as_hidden().is_none() =>
+                {
+                    visible[event.id.index()] = u32::MAX;
+                }
+                _ => {}
             }
         }
         let first = trace.coherence.iter().map(|list| {
@@ -68,7 +79,12 @@ impl Timeline {
             first
         });
         let first = first.collect();
-        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first }
+        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first, file: usual_file(trace) }
+    }
+
+    /// Is this the file that most events are in? Places in others are told with theirs.
+    pub(crate) fn is_usual_file(&self, file: &str) -> bool {
+        self.file == file
     }
 
     /// The events in order.
@@ -79,6 +95,11 @@ impl Timeline {
     /// The position of an event, from 1; 0 for the initial write.
     pub fn number(&self, event: EventId) -> u32 {
         self.numbers[event.index()]
+    }
+
+    /// Does the store become visible behind the event of this position?
+    pub(crate) fn is_visible_behind(&self, store: EventId, position: u32) -> bool {
+        self.visible[store.index()] > position
     }
 
     /// Does the store go through its thread's store buffer?
@@ -111,6 +132,16 @@ impl Timeline {
         let visible = newest(|times| times.0, &is_visible).map(Staleness::Stale);
         visible.or_else(|| newest(|times| times.1, &is_made).map(Staleness::Buffered))
     }
+}
+
+/// The file that most events of a trace are in; of several the first by name.
+fn usual_file(trace: &Trace) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for label in trace.events.iter().filter_map(|event| trace.label(event)).filter(|label| label.line != 0) {
+        *counts.entry(&label.file).or_default() += 1;
+    }
+    let most = counts.iter().rev().max_by_key(|(_, count)| **count);
+    most.map_or_else(String::new, |(file, _)| (*file).to_owned())
 }
 
 /// What a read reads from.

@@ -52,13 +52,18 @@ pub(crate) fn source(shown: &Execution<'_>, timeline: &Timeline, event: &Event) 
         (Some((Hidden::ThreadEnd, _)), false) => return "ends".to_owned(),
         _ => {}
     }
-    shown.trace.label(event).map_or_else(String::new, |label| statement(shown, label))
+    shown.trace.label(event).map_or_else(String::new, |label| statement(shown, timeline, label))
 }
 
-/// The statement at a program point, with the line.
-pub(crate) fn statement(shown: &Execution<'_>, label: &Label) -> String {
+/// The statement at a program point, with the line; and the file, if it is another than that of most steps.
+pub(crate) fn statement(shown: &Execution<'_>, timeline: &Timeline, label: &Label) -> String {
     let statement = shown.describe.statement(label).unwrap_or_else(|| label.function.clone());
-    let line = if label.line == 0 { String::new() } else { format!("{}: ", label.line) };
+    let name = label.file.rsplit('/').next().unwrap_or_default();
+    let line = match label.line {
+        0 => String::new(),
+        line if name.is_empty() || timeline.is_usual_file(&label.file) => format!("{line}: "),
+        line => format!("{}:{line}: ", clean(name)),
+    };
     format!("{line}{}", clean(&statement))
 }
 

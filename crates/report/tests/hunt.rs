@@ -67,6 +67,9 @@ fn violation(id: u32, cycle: &HuntCycle) -> HuntFinding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: Some(format!("fencepost-out/finding-{id}.json")),
     };
     HuntFinding { finding, cycle: (0..cycle.labels.len() as u32).collect() }

@@ -10,8 +10,8 @@ use fencepost_report::{
     RunReport, Seen, ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
 };
 use fencepost_trace::{
-    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, FindingStack, Label, LoadOrder,
-    Location, Model, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
+    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, FindingStack, FirstMet, Label,
+    LoadOrder, Location, Model, Needs, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
 };
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -280,6 +280,9 @@ fn data_race() -> Finding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: Some("fencepost-out/finding-1.json".into()),
     }
 }
@@ -468,4 +471,142 @@ fn findings_for_machines() {
     let sarif = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
     Schema::new("sarif-subset").holds(&sarif, "nothing");
     assert!(Format::Junit.render(&document, style(100)).contains("failures=\"0\""));
+}
+
+/// Every kind of finding, so that none is forgotten when another is added: the compiler asks for it here.
+fn kinds() -> Vec<FindingKind> {
+    use FindingKind::*;
+    let after = |kind: FindingKind| match kind {
+        DataRace => Some(Assertion),
+        Assertion => Some(Abort),
+        Abort => Some(Crash),
+        Crash => Some(Panic),
+        Panic => Some(Deadlock),
+        Deadlock => Some(Livelock),
+        Livelock => Some(UseAfterFree),
+        UseAfterFree => Some(DoubleFree),
+        DoubleFree => Some(HeapOverflow),
+        HeapOverflow => Some(MutexMisuse),
+        MutexMisuse => Some(UninitialisedRead),
+        UninitialisedRead => Some(Leak),
+        Leak => Some(ScViolation),
+        ScViolation => Some(SpecViolation),
+        SpecViolation => Some(ExitStatus),
+        ExitStatus => None,
+    };
+    std::iter::successors(Some(DataRace), |kind| after(*kind)).collect()
+}
+
+/// JSON and SARIF of every kind of finding, with all that a finding can have, are as their schemas say; JUnit XML has
+/// the elements and attributes of the schema that CI systems share (testsuites, testsuite, testcase, failure).
+#[test]
+fn every_kind_of_finding_is_valid_for_machines() {
+    let needs = Needs { context_switches: 2, stale_reads: 1, delayed_stores: 0, operations: 12 };
+    for kind in kinds() {
+        let finding = Finding {
+            kind,
+            message: format!("a <{kind}> & \"more\""),
+            needs: Some(needs),
+            first_met: Some(FirstMet { needs, tried: 40, replay: Some("out/finding-1-first.json".into()) }),
+            stacks: vec![FindingStack {
+                title: "thread 1".into(),
+                thread: ThreadId(1),
+                frames: vec![Label::default()],
+            }],
+            reason: vec!["because".into()],
+            ..data_race()
+        };
+        let report = Report::Run(run(Verdict::Fail, vec![finding]));
+        let document = Document { report: &report, evidence: &[], describe: &SampleNames };
+        let render = |format: Format| format.render(&document, style(100));
+        let read = |format| serde_json::from_str(&render(format)).expect("JSON");
+        Schema::new("report").holds(&read(Format::Json), &format!("{kind} as JSON"));
+        Schema::new("sarif-subset").holds(&read(Format::Sarif), &format!("{kind} as SARIF"));
+        junit_holds(&render(Format::Junit), kind);
+    }
+}
+
+/// Which elements an element of JUnit XML may have, and which attributes it must have.
+fn junit_rule(element: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match element {
+        "" => (&["testsuites"], &[]),
+        "testsuites" => (&["testsuite"], &["name", "tests", "failures", "errors", "time"]),
+        "testsuite" => (&["testcase"], &["name", "tests", "failures", "errors", "skipped", "time"]),
+        "testcase" => (&["failure", "skipped", "system-out"], &["name", "classname", "time"]),
+        "failure" => (&[], &["message", "type"]),
+        "skipped" => (&[], &["message"]),
+        "system-out" => (&[], &[]),
+        other => panic!("no element of JUnit XML: {other}"),
+    }
+}
+
+/// Fails unless the document is well-formed and has the elements that it may have.
+fn junit_holds(xml: &str, kind: FindingKind) {
+    let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>").expect("a declaration");
+    let mut open: Vec<String> = Vec::new();
+    for part in body.split('<').skip(1) {
+        let (tag, text) = part.split_once('>').unwrap_or_else(|| panic!("{kind}: a tag without an end: {part}"));
+        assert!(!text.contains('>') && !text.replace("&lt;", "").replace("&gt;", "").contains('<'), "{kind}: {text}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "{kind}");
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        let (_, attributes) = junit_rule(name);
+        assert!(junit_rule(open.last().map_or("", |outer| outer)).0.contains(&name), "{kind}: {name} in {open:?}");
+        for attribute in attributes {
+            assert!(tag.contains(&format!(" {attribute}=\"")), "{kind}: {name} has no {attribute}: {tag}");
+        }
+        if !tag.ends_with('/') {
+            open.push(name.to_owned());
+        }
+    }
+    assert!(open.is_empty(), "{kind}: {open:?}");
+}
+
+/// What an execution needs is said in words, with what the first one had.
+#[test]
+fn what_is_essential_is_said() {
+    let needs = |context_switches, stale_reads, delayed_stores, operations| Needs {
+        context_switches,
+        stale_reads,
+        delayed_stores,
+        operations,
+    };
+    let said = |finding: Finding| text::finding(&finding, 10_000, &SampleNames, style(100));
+    let first = FirstMet { needs: needs(17, 4, 0, 143), tried: 90, replay: Some("out/finding-1-first.json".into()) };
+    let short = said(Finding { needs: Some(needs(2, 1, 0, 12)), first_met: Some(first), ..data_race() });
+    let line = "  needs 1 stale read and 2 context switches, in 12 operations (met first: 4 stale reads and 17 \
+                context\n  switches, 143 operations)\n";
+    assert!(short.contains(line), "{short}");
+    assert!(short.contains("  as it was met first: fencepost replay out/finding-1-first.json\n"), "{short}");
+    let all = said(Finding { needs: Some(needs(1, 2, 1, 9)), ..data_race() });
+    assert!(all.contains("needs 2 stale reads, 1 delayed store and 1 context switch, in 9 operations\n"), "{all}");
+    let none = said(Finding { needs: Some(needs(0, 0, 0, 1)), ..data_race() });
+    assert!(none.contains("needs no context switch, in 1 operation\n"), "{none}");
+}
+
+/// The same read again and again is one row, and a row in another file than the others says which.
+#[test]
+fn a_read_that_is_repeated_is_one_row() {
+    let mut steps = vec![(0, 4, store(X))];
+    steps.extend((0..16).map(|_| (1, 9, load(Y, 0))));
+    steps.push((1, 9, load(X, 1)));
+    let mut trace = trace(Model::C11, &steps, &[1], &[]);
+    let other = trace.events[0].label as usize;
+    trace.labels[other].file = "include/other.h".into();
+    let shown = Execution {
+        trace: &trace,
+        order: Order::Executed,
+        describe: &SampleNames,
+        races: &[],
+        state: &[],
+        involved: &[],
+        marks: &[],
+    };
+    let text = text::execution(&shown, style(100));
+    assert!(text.contains(", ×16"), "{text}");
+    assert_eq!(text.matches("from the initial value").count(), 1, "{text}");
+    assert!(text.contains("#2 ") && !text.contains("#3 ") && text.contains("#18 "), "{text}");
+    assert!(text.contains("other.h:"), "{text}");
 }

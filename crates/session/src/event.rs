@@ -28,6 +28,13 @@ pub enum Event<'a> {
         /// How many schedules there were.
         schedules: u64,
     },
+    /// A smaller execution of a finding is being looked for.
+    Minimising {
+        /// Which finding, from 1.
+        finding: u64,
+        /// How many there are.
+        of: u64,
+    },
     /// A finding, with all its details; its execution has been written if that was asked for.
     Finding(&'a Finding),
     /// A cycle that was predicted, and what became of it.

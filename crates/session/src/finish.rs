@@ -4,7 +4,7 @@ use crate::check::Done;
 use crate::error::Error;
 use crate::event::{Event, Log};
 use crate::outcome::Outcome;
-use crate::recording::{Recording, clear, clear_saved, try_out, write_whole};
+use crate::recording::{FIRST, Recording, clear, clear_saved, try_out, write_whole};
 use crate::request::CampaignRequest;
 use fencepost_report::{Command, Describe, Evidence, Race, Report, Restarted, RunReport, Seen, Verdict, html};
 use fencepost_trace::Finding;
@@ -18,6 +18,8 @@ pub struct Item {
     pub evidence: Evidence,
     /// How to see it again, if that is known.
     pub recording: Option<Recording>,
+    /// The same for the execution in which it was met first, if a smaller one is shown.
+    pub first: Option<Recording>,
 }
 
 /// What `fencepost report` makes a page of, beside the report.
@@ -71,13 +73,26 @@ pub fn finish(
 fn record(item: &mut Item, mut recording: Recording, out: &Path) -> Result<(), Error> {
     let name = format!("finding-{}", item.finding.id);
     item.finding.replay = Some(out.join(format!("{name}.json")).display().to_string());
+    if let (Some(first), Some(_)) = (&mut item.finding.first_met, &item.first) {
+        first.replay = Some(out.join(format!("{name}{FIRST}.json")).display().to_string());
+    }
     recording.finding = Some(item.finding.clone());
     let trace = item.evidence.execution.as_ref().map(|execution| &execution.trace);
-    let written = recording.write(out, &name, trace);
+    let written = recording.write(out, &name, trace).and_then(|_| record_first(item, out));
     if written.is_err() {
         item.finding.replay = None;
     }
-    written.map(|_| ())
+    written
+}
+
+/// Writes the execution in which the finding was met first beside the smaller one.
+fn record_first(item: &mut Item, out: &Path) -> Result<(), Error> {
+    let (Some(mut recording), Some(first)) = (item.first.take(), &item.finding.first_met) else { return Ok(()) };
+    let name = format!("finding-{}{FIRST}", item.finding.id);
+    let (needs, replay) = (Some(first.needs), first.replay.clone());
+    recording.finding = Some(Finding { needs, replay, first_met: None, ..item.finding.clone() });
+    let trace = item.evidence.first.as_ref().map(|execution| &execution.trace);
+    recording.write(out, &name, trace).map(|_| ())
 }
 
 /// Writes the report beside its findings. Only with findings it is an error if that cannot be done.

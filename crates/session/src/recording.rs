@@ -160,6 +160,9 @@ pub fn try_file(path: &Path) -> Result<(), Error> {
     try_out(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
+/// Behind the name of a finding whose smaller execution is shown: the one in which it was met first.
+pub const FIRST: &str = "-first";
+
 /// Removes what an earlier run left in the directory, so that nobody takes its findings for those of this one. Only
 /// files of the names and the form that Fencepost writes, and of findings those behind the first `most`.
 pub fn clear(directory: &Path, most: usize) {
@@ -169,7 +172,9 @@ pub fn clear(directory: &Path, most: usize) {
         let name = name.to_string_lossy();
         let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let finding = name.strip_prefix("finding-").and_then(|rest| rest.strip_suffix(".json"));
-        let is_ours = match finding.map(|rest| rest.strip_suffix(".trace").map_or((rest, false), |rest| (rest, true))) {
+        let finding = finding.map(|rest| rest.strip_suffix(".trace").map_or((rest, false), |rest| (rest, true)));
+        let finding = finding.map(|(rest, trace)| (rest.strip_suffix(FIRST).unwrap_or(rest), trace));
+        let is_ours = match finding {
             Some((rest, _)) if rest.parse().is_ok_and(|number: usize| number <= most) => false,
             Some((rest, trace)) => number(rest) && begins(&path, if trace { "model" } else { "fencepost" }),
             None if most > 0 => false,

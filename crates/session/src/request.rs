@@ -102,6 +102,8 @@ pub struct TestRequest {
     pub prune: Pruning,
     /// Under sc: models under which an execution is watched for ways out of sc (native programs).
     pub watch: Vec<Model>,
+    /// Look for a smaller execution of each finding before it is shown?
+    pub minimise: bool,
 }
 
 impl TestRequest {
@@ -114,6 +116,7 @@ impl TestRequest {
             restart: Restart::Auto,
             prune: Pruning::default(),
             watch: Vec::new(),
+            minimise: true,
         }
     }
 }

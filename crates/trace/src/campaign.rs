@@ -98,6 +98,25 @@ pub enum CampaignSpec {
     },
     /// Every choice of the operation that comes next, where operations are atomic.
     Atomic,
+    /// Smaller executions that show the same finding as a given one.
+    Minimise(Minimisation),
+}
+
+/// Which execution is to become smaller, and what it has to show.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Minimisation {
+    /// The answers of the execution.
+    pub choices: Vec<u32>,
+    /// The finding, by its fingerprint.
+    pub fingerprint: u64,
+    /// Is it about threads that go around loops forever?
+    pub is_endless: bool,
+    /// How many executions may be tried.
+    pub executions: u64,
+    /// How many steps these may take together.
+    pub steps: u64,
+    /// Until when at the latest, in nanoseconds of the system's monotonic clock: a safety net, not what ends it.
+    pub deadline: u64,
 }
 
 /// Trials: the executions of the first task, then those of the second, and so on.
@@ -147,7 +166,10 @@ impl CampaignSpec {
             CampaignSpec::Sample { seed, sampling } => Some(sampling.strategy(*seed, execution, coverage)),
             CampaignSpec::Repeat(strategy) => Some(strategy.clone()),
             CampaignSpec::Hunt(trials) => Some(trials.strategy(execution)),
-            CampaignSpec::Explore { .. } | CampaignSpec::Enumerate { .. } | CampaignSpec::Atomic => None,
+            CampaignSpec::Explore { .. }
+            | CampaignSpec::Enumerate { .. }
+            | CampaignSpec::Atomic
+            | CampaignSpec::Minimise(_) => None,
         }
     }
 }

@@ -138,6 +138,47 @@ pub enum MemoryKind {
     Other,
 }
 
+/// How much an execution contains that is not done in the plainest way, up to what was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Needs {
+    /// How often another thread goes on than the one before.
+    pub context_switches: u32,
+    /// Reads that do not read the newest store that is visible.
+    pub stale_reads: u32,
+    /// Stores that wait in a buffer while somebody goes on.
+    pub delayed_stores: u32,
+    /// How many operations there are in all.
+    pub operations: u32,
+}
+
+impl Needs {
+    /// What of it has to be understood: all but the operations.
+    pub fn oddities(&self) -> u32 {
+        self.context_switches + self.stale_reads + self.delayed_stores
+    }
+}
+
+/// The execution in which a finding was met first, where a smaller one is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FirstMet {
+    /// What it contains.
+    pub needs: Needs,
+    /// How many executions were tried to find the smaller one.
+    pub tried: u64,
+    /// The file that replays it, if one was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
+}
+
+/// A change of the program with which a finding was not met any more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fix {
+    /// In words: `make the store at ring.cpp:23 release`.
+    pub text: String,
+    /// In how many executions that was tried.
+    pub executions: u64,
+}
+
 /// One bug, however often it was met.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -165,6 +206,15 @@ pub struct Finding {
     /// Why it could happen: for a race, why nothing orders the accesses. One sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reason: Vec<String>,
+    /// What would keep it from happening, if something was found and tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+    /// What the execution that is shown needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Needs>,
+    /// The execution in which it was met first, if a smaller one is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_met: Option<FirstMet>,
     /// The file that replays it, if one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,

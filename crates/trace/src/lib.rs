@@ -36,11 +36,14 @@ mod strategy;
 mod value;
 
 pub use action::Action;
-pub use campaign::{Answers, CampaignSpec, Method, Task, Trials};
+pub use campaign::{Answers, CampaignSpec, Method, Minimisation, Task, Trials};
 pub use clock::VectorClock;
 pub use coverage::{BLOCK, Coverage};
 pub use event::{Coherence, Event, EventKind, Outcome, Part, Trace};
-pub use finding::{Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, MemoryKind, Severity};
+pub use finding::{
+    Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack, FirstMet, Fix, MemoryKind, Needs,
+    Severity,
+};
 pub use hunt::{Cycle, CyclePoint, OrionOptions, Pace, Points, RelaxerOptions, Schedule, ScheduleStep, Segment, Stop};
 pub use ids::{EventId, ThreadId};
 pub use label::Label;

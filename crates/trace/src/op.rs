@@ -114,6 +114,38 @@ impl Access {
         Some(self)
     }
 
+    /// The access with at least this order, as far as that means something for it. A fence stays as it is.
+    pub fn strengthened(mut self, to: RmwOrder) -> Access {
+        let (acquires, releases) = (to.load().acquires(), to.store().releases());
+        let rmw = |order: &mut RmwOrder| {
+            let both = (order.load().acquires() || acquires, order.store().releases() || releases);
+            *order = match both {
+                _ if *order == RmwOrder::SeqCst || to == RmwOrder::SeqCst => RmwOrder::SeqCst,
+                (true, true) => RmwOrder::AcqRel,
+                (true, false) => RmwOrder::Acquire,
+                (false, true) => RmwOrder::Release,
+                (false, false) => *order,
+            };
+        };
+        let load = |order: &mut LoadOrder| match to {
+            RmwOrder::SeqCst => *order = LoadOrder::SeqCst,
+            _ if acquires && !order.acquires() => *order = LoadOrder::Acquire,
+            _ => {}
+        };
+        match &mut self {
+            Access::Load { order, .. } => load(order),
+            Access::Store { order, .. } if to == RmwOrder::SeqCst => *order = StoreOrder::SeqCst,
+            Access::Store { order, .. } if releases && !order.releases() => *order = StoreOrder::Release,
+            Access::Rmw { order, .. } => rmw(order),
+            Access::CompareExchange { success, failure, .. } => {
+                rmw(success);
+                load(failure);
+            }
+            Access::Store { .. } | Access::Fence { .. } => {}
+        }
+        self
+    }
+
     /// The guard of an access that waits; [`Guard::Any`] for all others.
     #[inline]
     pub fn guard(&self) -> Guard {

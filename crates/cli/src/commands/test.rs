@@ -41,6 +41,9 @@ pub struct Args {
     /// c11; each way out that is met is reported as an sc-violation
     #[arg(long, value_name = "MODELS")]
     watch: Option<ModelList>,
+    /// Show findings as they were met first, without looking for smaller executions that show the same
+    #[arg(long)]
+    no_minimize: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +64,7 @@ impl From<Restart> for fencepost_mailbox::Restart {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let Args { campaign, sampling, buffer, restart, prune, watch } = args;
+    let Args { campaign, sampling, buffer, restart, prune, watch, no_minimize } = args;
     let mut watch: Vec<Model> = watch.map_or_else(Vec::new, |list| list.0);
     if watch == [Model::Sc] {
         return Err(Error::usage("--watch sc: an execution under sc never leaves it; watch for tso, pso, pslo or c11"));
@@ -78,7 +81,8 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         return Err(Error::usage(format!("--depth is for pct: {strategy} has no priorities that change")));
     }
     let sampling = sampling.sampling();
-    let request = TestRequest { campaign: campaign.into(), sampling, buffer, restart: restart.into(), prune, watch };
+    let (campaign, restart, minimise) = (campaign.into(), restart.into(), !no_minimize);
+    let request = TestRequest { campaign, sampling, buffer, restart, prune, watch, minimise };
     let outcome = test(&request, screen)?;
     screen.conclude(outcome)
 }

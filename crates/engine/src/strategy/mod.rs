@@ -8,6 +8,8 @@ mod random;
 mod relaxer;
 mod sampling;
 mod schedule;
+mod script;
+mod scripted;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -19,6 +21,8 @@ pub use random::Random;
 pub use relaxer::Relaxer;
 pub use sampling::Sampler;
 pub use schedule::OnSchedule;
+pub use script::{Answer, Buffered, Pick, Script, Turn};
+pub use scripted::Scripted;
 
 use fencepost_memory::{Commit, Source};
 use fencepost_trace::{Access, EventId, Location, ThreadId};

@@ -7,6 +7,7 @@ mod blocking;
 mod causal;
 mod loops;
 mod machines;
+mod minimise;
 mod oracle;
 mod phases;
 mod pruning;

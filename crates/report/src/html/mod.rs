@@ -5,8 +5,8 @@
 
 use crate::relations::{Relation, cycle, edges};
 use crate::text::{Execution, Mark, TextStyle, relevant_events};
-use crate::{Document, Evidence, Report, ShownExecution, Timeline, step_text};
-use fencepost_trace::{Event, EventKind, Finding, FindingKind, Label, Location, Severity};
+use crate::{Document, Evidence, Report, ShownExecution, Timeline, step_text, text};
+use fencepost_trace::{Event, EventKind, Finding, FindingKind, Label, Location, Needs, Severity};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,14 +95,18 @@ fn shown(document: &Document<'_>, finding: &Finding, evidence: &Evidence) -> Val
     });
     let stacks: Vec<Value> = own.chain(others).collect();
     let labels: Vec<Value> = finding.labels.iter().map(|label| place(document, label)).collect();
-    let execution =
-        evidence.execution.as_ref().map(|e| execution(e, finding.kind == FindingKind::ScViolation, &mut sources));
+    let with_cycle = finding.kind == FindingKind::ScViolation;
+    let minimised = evidence.execution.as_ref().map(|e| execution(e, with_cycle, &mut sources));
+    let first = evidence.first.as_ref().map(|e| execution(e, with_cycle, &mut sources));
     json!({
         "id": finding.id,
         "kind": finding.kind.to_string(),
         "severity": severity(finding.severity),
         "message": finding.message,
         "reason": finding.reason,
+        "fix": finding.fix.as_ref().map(|fix| {
+            format!("{} (verified: so run, it is not met in {})", fix.text, text::counted(fix.executions, "execution"))
+        }),
         "memory": finding.memory.as_ref().map(|memory| memory.text.clone()),
         "count": finding.count,
         "first": finding.first_execution,
@@ -111,9 +115,18 @@ fn shown(document: &Document<'_>, finding: &Finding, evidence: &Evidence) -> Val
         "stacks": stacks,
         "stdout": evidence.stdout,
         "stderr": evidence.stderr,
-        "execution": execution,
+        "execution": minimised,
+        "first_execution": first,
+        "needs": finding.needs.as_ref().map(needs_text),
+        "first_needs": finding.first_met.as_ref().map(|first| needs_text(&first.needs)),
+        "first_replay": finding.first_met.as_ref().and_then(|first| first.replay.clone()),
         "sources": sources.0,
     })
+}
+
+/// `1 stale read and 2 context switches, in 12 operations`.
+fn needs_text(needs: &Needs) -> String {
+    format!("{}, in {}", text::oddities(needs), text::counted(needs.operations.into(), "operation"))
 }
 
 /// By file: lines of source with their numbers.
@@ -144,7 +157,7 @@ fn execution(shown: &ShownExecution, with_cycle: bool, sources: &mut Sources) ->
     let mut steps: Vec<Value> = Vec::new();
     let marks_after = |position: usize| view.marks.iter().filter(move |mark| mark.after as usize == position);
     for (position, id) in timeline.events().iter().enumerate() {
-        steps.extend(marks_after(position).map(|mark| marked(&view, mark)));
+        steps.extend(marks_after(position).map(|mark| marked(&view, &timeline, mark)));
         let Some(event) = view.trace.event(*id) else { continue };
         if let Some(label) = view.trace.label(event)
             && around.insert(event.label)
@@ -157,12 +170,12 @@ fn execution(shown: &ShownExecution, with_cycle: bool, sources: &mut Sources) ->
     }
     let end = timeline.events().len();
     let late = view.marks.iter().filter(|mark| mark.after as usize >= end);
-    steps.extend(late.map(|mark| marked(&view, mark)));
+    steps.extend(late.map(|mark| marked(&view, &timeline, mark)));
     let all = edges(view.trace);
     let number = |id| timeline.number(id);
     let cycle: Vec<u32> =
         if with_cycle { cycle(view.trace, &all).into_iter().map(number).collect() } else { Vec::new() };
-    // Program order is the order in a lane.
+    // Program order is the order in a lane: the page draws it by itself.
     let drawn = all.iter().filter(|(relation, ..)| *relation != Relation::Program);
     let edges: Vec<Value> =
         drawn.map(|(relation, from, to)| json!([relation.name(), number(*from), number(*to)])).collect();
@@ -234,8 +247,9 @@ fn step(view: &Execution<'_>, timeline: &Timeline, event: &Event, is_kept: bool)
 }
 
 /// What is no event, but worth a row.
-fn marked(view: &Execution<'_>, mark: &Mark) -> Value {
-    json!({ "t": mark.thread.0, "k": "mark", "s": step_text::statement(view, &mark.label), "e": "", "r": [mark.remark],
+fn marked(view: &Execution<'_>, timeline: &Timeline, mark: &Mark) -> Value {
+    let source = step_text::statement(view, timeline, &mark.label);
+    json!({ "t": mark.thread.0, "k": "mark", "s": source, "e": "", "r": [mark.remark],
             "file": mark.label.file, "line": mark.label.line, "fn": mark.label.function, "main": true })
 }
 

@@ -86,12 +86,13 @@
 
   const ROW = 64;
   const LANE = 300;
-  const RELATIONS = { rf: "reads from", fr: "from-read", mo: "modification order", sw: "synchronises with" };
+  const RELATIONS = { rf: "reads from", fr: "from-read", mo: "modification order", sw: "synchronises with",
+    po: "program order" };
 
   class Board {
-    constructor(finding) {
+    constructor(finding, execution) {
       this.finding = finding;
-      this.execution = finding.execution;
+      this.execution = execution;
       this.on = new Set(["rf", "fr"]);
       this.all = !this.execution.steps.some((step) => step.main);
       this.cycle = new Set(this.execution.cycle);
@@ -109,7 +110,8 @@
       const threads = [...new Set(this.shown.map((i) => steps[i].t))].sort((a, b) => a - b);
       this.lanes = new Map(threads.map((thread, i) => [thread, i]));
       this.rowOf = new Map(this.shown.map((i, row) => [steps[i].n, row]));
-      this.edges = this.execution.edges.filter(([, from, to]) => this.rowOf.has(from) && this.rowOf.has(to));
+      this.edges = [...this.execution.edges, ...this.programOrder()].filter(([, from, to]) =>
+        this.rowOf.has(from) && this.rowOf.has(to));
       this.edgesOf = new Map();
       for (const edge of this.edges) {
         for (const end of [edge[1], edge[2]]) {
@@ -117,6 +119,27 @@
           this.edgesOf.get(end).push(edge);
         }
       }
+    }
+
+    // From each step to the next of its thread, and along the cycle from one of its steps to the next.
+    programOrder() {
+      const before = new Map();
+      const edges = [];
+      for (const i of this.shown) {
+        const { n, t } = this.execution.steps[i];
+        if (!n) continue;
+        if (before.has(t)) edges.push(["po", before.get(t), n]);
+        before.set(t, n);
+      }
+      const threads = new Map(this.execution.steps.map((step) => [step.n, step.t]));
+      const known = new Set(edges.map(([, from, to]) => `${from} ${to}`));
+      this.execution.cycle.forEach((from, i, all) => {
+        const to = all[(i + 1) % all.length];
+        if (from < to && threads.get(from) === threads.get(to) && !known.has(`${from} ${to}`)) {
+          edges.push(["po", from, to]);
+        }
+      });
+      return edges;
     }
 
     build() {
@@ -243,7 +266,8 @@
       let drawn = 0;
       for (const edge of this.edges) {
         const [name, from, to] = edge;
-        const strong = chosen.has(edge) || (this.cycle.has(from) && this.cycle.has(to) && name !== "sw");
+        const strong = (chosen.has(edge) && name !== "po")
+          || (this.cycle.has(from) && this.cycle.has(to) && name !== "sw");
         if (!this.on.has(name) && !strong) continue;
         const [a, b] = [this.rowOf.get(from), this.rowOf.get(to)];
         if (Math.max(a, b) < first || Math.min(a, b) > last || drawn > 400) continue;
@@ -297,7 +321,8 @@
       const table = (head, rows) => make("table", {},
         make("tr", {}, head.map((cell) => make("th", {}, cell))),
         rows.map((row) => make("tr", {}, row.map((cell) => make("td", { class: "mono" }, String(cell))))));
-      const links = (this.edgesOf.get(step.n) || []).filter(([name]) => name !== "mo").map(([name, from, to]) => {
+      const worth = ([name]) => name !== "mo" && name !== "po";
+      const links = (this.edgesOf.get(step.n) || []).filter(worth).map(([name, from, to]) => {
         const other = from === step.n ? to : from;
         const words = from === step.n ? `${RELATIONS[name]} → #${to}` : `${RELATIONS[name]} ← #${from}`;
         return make("button", { type: "button", class: name, onclick: () => this.go(this.rowOf.get(other)) }, words);
@@ -331,6 +356,7 @@
       make("h2", {}, `finding ${one.id}: ${one.kind} `, make("span", { class: `badge ${one.severity}` }, one.severity)),
       make("p", {}, make("strong", {}, one.message)),
       one.reason.length ? make("ul", {}, one.reason.map((reason) => make("li", {}, reason))) : null,
+      one.fix ? make("p", {}, make("strong", {}, "fix: "), one.fix) : null,
       one.memory ? make("p", { class: "faint" }, `memory: ${one.memory}`) : null,
       one.labels.map((label) => [
         make("div", {}, `${label.thread}: ${label.access} `,
@@ -342,9 +368,10 @@
       output("standard output", one.stdout), output("standard error", one.stderr),
       make("p", { class: "faint" },
         one.count ? `in ${count(one.count, "execution")}, first in execution ${one.first}` : "",
-        one.replay ? make("span", {}, " · again: ", make("code", {}, `fencepost replay ${one.replay}`)) : null));
+        one.replay ? make("span", {}, " · again: ", make("code", {}, `fencepost replay ${one.replay}`)) : null),
+      one.needs ? make("p", { class: "needs" }, `needs ${one.needs}`) : null);
     if (one.execution && one.execution.steps.length) {
-      const board = new Board(one);
+      const board = new Board(one, one.execution);
       boards.push(board);
       section.append(make("h3", {}, "the execution"), board.node);
       if (one.execution.state.length) {
@@ -352,7 +379,23 @@
           `final state: ${one.execution.state.map(([name, value]) => `${name} = ${value}`).join(", ")}`));
       }
     }
+    if (one.first_execution) section.append(firstMet(one));
     return section;
+  };
+
+  // The execution in which a finding was met first, below the smaller one. It is laid out when somebody looks at it.
+  const firstMet = (one) => {
+    const again = one.first_replay
+      ? make("p", { class: "faint" }, "again: ", make("code", {}, `fencepost replay ${one.first_replay}`)) : null;
+    const details = make("details", { class: "first" },
+      make("summary", {}, `as it was met first: ${one.first_needs}`), again);
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.board) return;
+      details.board = new Board(one, one.first_execution);
+      details.append(details.board.node);
+      details.board.layOut();
+    });
+    return details;
   };
 
   const cycles = (list) => make("section", {}, make("h2", {}, count(list.length, "predicted cycle")),
@@ -374,8 +417,14 @@
       make("a", { href: `#finding-${one.id}` }, `${one.id}: ${one.kind}`))) : "",
     ...data.findings.map(finding), data.cycles ? cycles(data.cycles) : "");
   boards.forEach((board) => board.layOut());
-  // A link may name a finding and a step: #finding-1/step-12.
+  // A link may name a finding and a step, or the execution that was met first: #finding-1/step-12, #finding-1/first.
   const follow = () => {
+    const [, other] = /^#finding-(\d+)\/first$/.exec(location.hash) || [];
+    const details = other && document.querySelector(`#finding-${other} > details.first`);
+    if (details) {
+      details.open = true;
+      details.scrollIntoView();
+    }
     const [, id, step] = /^#finding-(\d+)(?:\/step-(\d+))?/.exec(location.hash) || [];
     const board = boards.find((one) => String(one.finding.id) === id);
     if (board && step) board.show(Number(step));

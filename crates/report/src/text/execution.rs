@@ -9,7 +9,8 @@ use super::library::without_library;
 use super::relevant::relevant;
 use crate::step_text::{effect, remarks, source, statement};
 use crate::{Describe, Order, ShownExecution, Timeline};
-use fencepost_trace::{Event, EventId, Label, Outcome, ThreadId, Trace};
+use fencepost_trace::{Event, EventId, EventKind, Label, Outcome, ThreadId, Trace};
+use std::collections::HashMap;
 
 /// Narrower columns than this are not worth reading.
 const LEAST_COLUMN: usize = 22;
@@ -50,7 +51,14 @@ impl<'a> From<&'a ShownExecution> for Execution<'a> {
 /// For each event of an execution whether it is worth showing.
 pub(crate) fn relevant_events(shown: &Execution<'_>, timeline: &Timeline) -> Vec<bool> {
     let after = shown.marks.iter().map(|mark| mark.after).max();
-    relevant(shown.trace, timeline, shown.involved, after)
+    let mut kept = relevant(shown.trace, timeline, shown.involved, after);
+    // What comes behind a race means nothing any more.
+    let raced = shown.races.iter().map(|(one, other)| timeline.number(*one).max(timeline.number(*other))).min();
+    let end = after.or(raced).unwrap_or(u32::MAX);
+    for (i, kept) in kept.iter_mut().enumerate() {
+        *kept &= timeline.number(EventId(i as u32 + 1)) <= end;
+    }
+    kept
 }
 
 /// Something that is no event but worth a row, such as a plain access that races.
@@ -98,6 +106,8 @@ pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     let apart = each > LEAST_COLUMN;
     let column = if apart { each.saturating_sub(1).min(64) } else { style.width.saturating_sub(margin) };
     let columns = Columns { apart, column, margin, threads };
+    let visible = timeline.events().iter().filter(|id| is_shown(**id)).filter_map(|id| shown.trace.event(*id));
+    let repeated = repeated(visible, shown.marks);
     let mut text = String::new();
     if apart && !columns.threads.is_empty() {
         text += &header(shown, &columns, style);
@@ -106,21 +116,27 @@ pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     for (position, id) in timeline.events().iter().enumerate() {
         for mark in shown.marks.iter().filter(|mark| mark.after as usize == position) {
             text += &elision(std::mem::take(&mut skipped), &columns, style);
-            text += &marked(shown, mark, &columns, style);
+            text += &marked(shown, &timeline, mark, &columns, style);
         }
         let Some(event) = shown.trace.event(*id) else { continue };
         if !is_shown(*id) {
             skipped += 1;
             continue;
         }
+        if repeated.get(&event.id).is_some_and(|times| *times == 0) {
+            continue;
+        }
         text += &elision(std::mem::take(&mut skipped), &columns, style);
         let mut lines = cell(shown, &timeline, event);
+        if let (Some(times), Some(Line::Effect(effect))) = (repeated.get(&event.id), lines.get_mut(1)) {
+            *effect += &format!(", ×{times}");
+        }
         columns.name(&mut lines, event.thread, shown);
         text += &row(&format!("#{}", timeline.number(*id)), event.thread, &lines, &columns, style);
     }
     text += &elision(skipped, &columns, style);
     for mark in shown.marks.iter().filter(|mark| mark.after as usize >= timeline.events().len()) {
-        text += &marked(shown, mark, &columns, style);
+        text += &marked(shown, &timeline, mark, &columns, style);
     }
     if kept != relevant {
         let line = format!("{:1$}(steps of the standard library are left out: -v shows them)", "", columns.margin);
@@ -128,6 +144,32 @@ pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
     }
     text += &ending(shown, style);
     text
+}
+
+/// Reads that say the same as the one before them in the text: each such row has 0, and the row before the first of
+/// them how often the read is there.
+fn repeated<'a>(visible: impl Iterator<Item = &'a Event>, marks: &[Mark]) -> HashMap<EventId, usize> {
+    let mut repeated = HashMap::new();
+    let mut before: Option<&Event> = None;
+    let mut leader = None;
+    for event in visible {
+        let is_marked = marks.iter().any(|mark| mark.after as usize == event.id.index() - 1);
+        let same = before.is_some_and(|before| {
+            let is_load = matches!(event.kind, EventKind::Load { .. });
+            is_load
+                && !is_marked
+                && (before.thread, before.label, &before.kind) == (event.thread, event.label, &event.kind)
+        });
+        match leader.filter(|_| same) {
+            Some(leader) => {
+                *repeated.entry(leader).or_insert(1) += 1;
+                repeated.insert(event.id, 0);
+            }
+            None => leader = Some(event.id),
+        }
+        before = Some(event);
+    }
+    repeated
 }
 
 impl Columns {
@@ -155,8 +197,8 @@ fn elision(steps: usize, columns: &Columns, style: TextStyle) -> String {
     }
 }
 
-fn marked(shown: &Execution<'_>, mark: &Mark, columns: &Columns, style: TextStyle) -> String {
-    let mut lines = vec![Line::Source(statement(shown, &mark.label)), Line::Remark(mark.remark.clone())];
+fn marked(shown: &Execution<'_>, timeline: &Timeline, mark: &Mark, columns: &Columns, style: TextStyle) -> String {
+    let mut lines = vec![Line::Source(statement(shown, timeline, &mark.label)), Line::Remark(mark.remark.clone())];
     columns.name(&mut lines, mark.thread, shown);
     row(">", mark.thread, &lines, columns, style)
 }

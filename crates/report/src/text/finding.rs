@@ -4,7 +4,7 @@ use super::TextStyle;
 use super::layout::{clean, counted, grouped, wrap};
 use super::source;
 use crate::{Command, Describe, Document, Evidence, Race, RacingAccess, Report, RunReport, Safety, Seen, Verdict};
-use fencepost_trace::{Finding, Label, Model};
+use fencepost_trace::{Finding, Label, Model, Needs};
 
 /// A whole report.
 pub fn render(document: &Document<'_>, style: TextStyle) -> String {
@@ -75,10 +75,48 @@ pub fn finding(finding: &Finding, executions: u64, describe: &dyn Describe, styl
         grouped(finding.first_execution)
     ));
     text.push('\n');
+    text += &needs(finding, style);
     if let Some(replay) = &finding.replay {
         text += &format!("  again: fencepost replay {}\n", clean(replay));
     }
+    if let Some(replay) = finding.first_met.as_ref().and_then(|first| first.replay.as_ref()) {
+        text += &format!("  as it was met first: fencepost replay {}\n", clean(replay));
+    }
     text
+}
+
+/// What the execution that is shown needs.
+fn needs(finding: &Finding, style: TextStyle) -> String {
+    let Some(needs) = &finding.needs else { return String::new() };
+    let operations = counted(needs.operations.into(), "operation");
+    let first = finding.first_met.as_ref().map_or_else(String::new, |first| {
+        format!(" (met first: {}, {})", oddities(&first.needs), counted(first.needs.operations.into(), "operation"))
+    });
+    let text = format!("needs {}, in {operations}{first}", oddities(needs));
+    let lines = wrap(&text, style.width.saturating_sub(2));
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+/// `1 stale read and 2 context switches`.
+pub(crate) fn oddities(needs: &Needs) -> String {
+    let kinds =
+        [(needs.stale_reads, "stale read"), (needs.delayed_stores, "delayed store"), (needs.context_switches, "")];
+    let words = |(number, name): (u32, &str)| match (number, name) {
+        (0, _) => None,
+        (1, "") => Some("1 context switch".to_owned()),
+        (number, "") => Some(format!("{} context switches", grouped(number.into()))),
+        (number, name) => Some(counted(number.into(), name)),
+    };
+    let parts: Vec<String> = kinds.into_iter().filter_map(words).collect();
+    match &parts[..] {
+        [] => "no context switch".to_owned(),
+        [one] => one.clone(),
+        [first, rest @ ..] => match rest.split_last() {
+            Some((last, [])) => format!("{first} and {last}"),
+            Some((last, middle)) => format!("{first}, {} and {last}", middle.join(", ")),
+            None => first.clone(),
+        },
+    }
 }
 
 /// A finding that was met again.
@@ -95,7 +133,7 @@ fn what(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String 
     if let Some(memory) = &finding.memory {
         text += &format!("  memory: {}\n", clean(&memory.text));
     }
-    text + &reason(finding, style) + &stacks(finding, describe, style)
+    text + &reason(finding, style) + &fix(finding, style) + &stacks(finding, describe, style)
 }
 
 fn reason(finding: &Finding, style: TextStyle) -> String {
@@ -107,6 +145,19 @@ fn reason(finding: &Finding, style: TextStyle) -> String {
         }
     }
     text
+}
+
+/// What would keep it from happening, and how that is known.
+fn fix(finding: &Finding, style: TextStyle) -> String {
+    let Some(fix) = &finding.fix else { return String::new() };
+    let tried = counted(fix.executions, "execution");
+    let text = format!("{} (verified: so run, it is not met in {tried})", clean(&fix.text));
+    let lines = wrap(&text, style.width.saturating_sub(7));
+    lines
+        .iter()
+        .enumerate()
+        .map(|(i, line)| format!("{}{line}\n", if i == 0 { "  fix: " } else { "       " }))
+        .collect()
 }
 
 fn stacks(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String {

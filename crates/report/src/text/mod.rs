@@ -15,6 +15,7 @@ mod style;
 pub use evidence::{evidence, shown_execution};
 pub(crate) use execution::relevant_events;
 pub use execution::{Execution, Mark, execution};
+pub(crate) use finding::oddities;
 pub use finding::{finding, render, reproduced, run};
 pub use hunt::hunt;
 pub use layout::{clean, counted, grouped};

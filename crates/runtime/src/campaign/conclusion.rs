@@ -1,6 +1,6 @@
 //! How an execution has ended, and what that says.
 
-use crate::campaign::hunt;
+use crate::campaign::{hunt, minimise};
 use crate::detect::details;
 use crate::drive::ending::Verdict;
 use crate::drive::findings::{self, Found, found_between};
@@ -61,6 +61,11 @@ pub fn end(verdict: &Verdict, request: &Request, explored: Explored) -> bool {
     }
     let mut found = findings::take();
     found.retain(|f| !request.ignored.contains(&f.fingerprint));
+    if minimise::judge(request, &found) {
+        drop_output();
+        header.done.fetch_add(1, Ordering::Relaxed);
+        return false;
+    }
     let any = !found.is_empty();
     let execution = results::execution();
     let mut outputs = None;

@@ -9,6 +9,7 @@ mod enumerate;
 mod execution;
 pub mod explore;
 mod hunt;
+mod minimise;
 mod serve;
 
 use crate::detect::{details, instrumented, shadow};
@@ -153,6 +154,9 @@ fn prepare(request: &Request) {
     for weaker in &request.weaker {
         control::weaken(modules::label_at(&weaker.place), weaker.to);
     }
+    for stronger in &request.stronger {
+        control::strengthen(modules::label_at(&stronger.place), stronger.to);
+    }
     if let (CampaignSpec::Hunt(trials), Some(asked)) = (&request.campaign, &request.hunt) {
         hunt::prepare(trials, asked);
     }
@@ -203,6 +207,11 @@ extern "C" fn run() -> ! {
         enumerate::run(request, |number| {
             in_place(number, request);
         });
+        results::set_state(state::DONE);
+        sys::exit(0)
+    }
+    if let CampaignSpec::Minimise(asked) = &request.campaign {
+        minimise::run(request, asked);
         results::set_state(state::DONE);
         sys::exit(0)
     }

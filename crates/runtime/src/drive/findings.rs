@@ -211,6 +211,7 @@ pub fn add(found: Found) {
 pub fn record(found: Found) {
     let fingerprint = found.fingerprint;
     add(found);
+    control::seen(fingerprint);
     debugger::announce(fingerprint);
 }
 

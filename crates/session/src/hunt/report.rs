@@ -21,7 +21,7 @@ pub fn report(
     log: &mut Log<'_>,
 ) -> Outcome {
     let failures = std::mem::take(&mut search.seen.failures);
-    let failure = |finding| Item { finding, evidence: Evidence::default(), recording: None };
+    let failure = |finding| Item { finding, evidence: Evidence::default(), recording: None, first: None };
     let mut items: Vec<Item> = failures.into_iter().map(failure).collect();
     let cycles = sorted(subject, &search);
     items.extend(cycles.iter().filter_map(|(cycle, candidate)| violation(subject, cycle, candidate)));
@@ -88,11 +88,14 @@ fn violation(subject: &impl Subject, cycle: &HuntCycle, candidate: &Candidate) -
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: None,
     };
     let recording =
         Some(subject.recording(witness.exposure.model, witness.exposure.strategy()?, witness.digest.clone()));
-    Some(Item { finding, evidence: Evidence::default(), recording })
+    Some(Item { finding, evidence: Evidence::default(), recording, first: None })
 }
 
 /// The labels of a violation are its cycle, in order.

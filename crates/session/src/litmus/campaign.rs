@@ -3,6 +3,7 @@
 use super::case::LitmusCase;
 use super::collector::{Stop, Watch};
 use super::exhaustive::{Pace, Paused, Way, by_method, explore_on, trial};
+use super::minimise::smaller_witness;
 use super::random;
 use super::tally::{Found, Tally};
 use super::witness::Witness;
@@ -18,8 +19,8 @@ use crate::saving::{OVER, Saving, Subject};
 use crate::test::EXECUTIONS;
 use fencepost_explore::graph::ExploreError;
 use fencepost_native::interrupt;
-use fencepost_report::{Command, Seen};
-use fencepost_trace::{Finding, Method, Severity};
+use fencepost_report::{Command, Evidence, Seen};
+use fencepost_trace::{Finding, FirstMet, Method, Severity};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -44,7 +45,7 @@ pub fn test(case: &Rc<LitmusCase>, request: &TestRequest, log: &mut Log<'_>) -> 
         coverage: Some(Seen::new(tally.pairs.values().copied(), all)),
         ..summary(Command::Test, &tally, started)
     };
-    conclude(case, campaign, tally, summary, log)
+    conclude(case, campaign, tally, summary, request.minimise, log)
 }
 
 /// Every execution.
@@ -81,7 +82,7 @@ pub fn check(case: &Rc<LitmusCase>, asked: &CheckRequest, log: &mut Log<'_>) -> 
     // A finding that ends the exploration leaves the rest unexplored.
     let complete = !tally.limited && (request.keep_going || tally.findings.is_empty());
     let summary = Summary { complete: Some(complete), done: Some(done), ..summary(Command::Check, &tally, started) };
-    conclude(case, request, tally, summary, log)
+    conclude(case, request, tally, summary, false, log)
 }
 
 /// Complains about what a litmus test has no use for.
@@ -141,6 +142,7 @@ fn conclude(
     request: &CampaignRequest,
     mut tally: Tally,
     summary: Summary,
+    minimise: bool,
     log: &mut Log<'_>,
 ) -> Result<Outcome, Error> {
     if interrupt::is_wished() {
@@ -148,12 +150,32 @@ fn conclude(
     }
     tally.findings.sort_by_key(|found| found.first);
     let target = request.target.display().to_string();
-    let mut items = Vec::new();
-    for found in tally.findings {
-        let witness =
-            Witness::new(case, found.plan.clone()).map_err(|error| Error::Explore { target: target.clone(), error })?;
-        let recording = Some(witness.recording(summary.command, &target, case));
-        items.push(Item { finding: finding(found), evidence: witness.shown(case).into(), recording });
+    let (mut items, count) = (Vec::new(), tally.findings.len());
+    for (i, found) in tally.findings.into_iter().enumerate() {
+        let failed = |error| Error::Explore { target: target.clone(), error };
+        let first = Witness::new(case, found.plan.clone()).map_err(failed)?;
+        let mut smaller = None;
+        if minimise {
+            log.emit(Event::Minimising { finding: i as u64 + 1, of: count as u64 });
+            smaller = smaller_witness(case, &found, &first, count).map_err(failed)?;
+        }
+        let mut finding = finding(found);
+        let needs = (summary.command == Command::Test).then(|| first.needs());
+        let recording = |witness: &Witness| Some(witness.recording(summary.command, &target, case));
+        items.push(match smaller {
+            Some((smaller, tried)) => {
+                finding.needs = Some(smaller.needs());
+                finding.first_met = needs.map(|needs| FirstMet { needs, tried, replay: None });
+                let (recording, first_recording) = (recording(&smaller), recording(&first));
+                let mut evidence: Evidence = smaller.shown(case).into();
+                evidence.first = Some(first.shown(case));
+                Item { finding, evidence, recording, first: first_recording }
+            }
+            None => {
+                finding.needs = needs;
+                Item { finding, recording: recording(&first), evidence: first.shown(case).into(), first: None }
+            }
+        });
     }
     let report = |findings| summary.report(request, findings);
     Ok(finish(items, request.out.as_deref(), case.clone(), log, report))
@@ -171,6 +193,9 @@ fn finding(found: Found) -> Finding {
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: None,
     }
 }

@@ -14,6 +14,7 @@ mod collector;
 mod exhaustive;
 mod in_order;
 mod inputs;
+mod minimise;
 mod random;
 mod safe;
 mod safe_batch;

@@ -172,7 +172,7 @@ pub fn safe(
         let witness = Witness::new(case, plan(strategy, Model::Sc)).map_err(explore)?;
         let recording = Some(witness.recording(Command::Safe, &target, case));
         let finding = finding(FindingKind::DataRace, message, executions, labels);
-        items.push(Item { finding, evidence: witness.shown(case).into(), recording });
+        items.push(Item { finding, evidence: witness.shown(case).into(), recording, first: None });
     }
     for Leaving { message, labels, first, strategy } in leavings {
         let finding = finding(FindingKind::ScViolation, message, first, labels);
@@ -180,9 +180,9 @@ pub fn safe(
             Some(strategy) => {
                 let witness = Witness::new(case, plan(strategy, campaign.model)).map_err(explore)?;
                 let recording = Some(witness.recording(Command::Safe, &target, case));
-                Item { finding, evidence: witness.shown(case).into(), recording }
+                Item { finding, evidence: witness.shown(case).into(), recording, first: None }
             }
-            None => Item { finding, evidence: Evidence::default(), recording: None },
+            None => Item { finding, evidence: Evidence::default(), recording: None, first: None },
         };
         items.push(item);
     }
@@ -223,6 +223,9 @@ fn finding(kind: FindingKind, message: String, first: u64, labels: Vec<FindingLa
         stacks: Vec::new(),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: None,
     }
 }

@@ -13,7 +13,7 @@ use fencepost_explore::{Executed, execute};
 use fencepost_litmus::LitmusProgram;
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_report::{Command, Order, ShownExecution};
-use fencepost_trace::{EventId, Failure, Outcome, Plan, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{EventId, Failure, Needs, Outcome, Plan, StrategySpec, ThreadId, Trace};
 use std::rc::Rc;
 
 /// An execution that can be shown and replayed.
@@ -35,6 +35,18 @@ impl Witness {
         Ok(Witness { plan, trace, races, state })
     }
 
+    /// What it needs to show what it shows.
+    pub fn needs(&self) -> Needs {
+        fencepost_report::needs(&self.trace, self.order(), &[], &self.races)
+    }
+
+    fn order(&self) -> Order {
+        match self.plan.strategy {
+            StrategySpec::Graph { .. } => Order::Graph,
+            _ => Order::Executed,
+        }
+    }
+
     /// As it is recorded.
     pub fn recording(&self, command: Command, target: &str, case: &LitmusCase) -> Recording {
         Recording::new(command, target, &case.digest, self.plan.clone(), digest::of_trace(&self.trace))
@@ -42,10 +54,7 @@ impl Witness {
 
     /// As it is shown.
     pub fn shown(self, case: &Rc<LitmusCase>) -> ShownExecution {
-        let order = match self.plan.strategy {
-            StrategySpec::Graph { .. } => Order::Graph,
-            _ => Order::Executed,
-        };
+        let order = self.order();
         ShownExecution {
             trace: self.trace,
             order,

@@ -2,19 +2,23 @@
 
 use super::Program;
 use super::symbolizer::Symbolizer;
-use fencepost_mailbox::{Record, Stack};
+use fencepost_mailbox::{Frame, Record, Stack};
 use fencepost_memory::axioms;
 use fencepost_native::host::{self, Campaign, Found, Results};
 use fencepost_predict::private::without_private;
 use fencepost_report::text::Mark;
 use fencepost_report::{Order, ShownExecution};
-use fencepost_trace::{CampaignSpec, Failure, FindingKind, Model, Outcome, StrategySpec, ThreadId, Trace};
+use fencepost_trace::{
+    CampaignSpec, Event, Failure, FindingKind, Model, Needs, Outcome, StrategySpec, ThreadId, Trace,
+};
 use std::rc::Rc;
 
 /// An execution that was run once more, to be shown.
 pub struct Again {
     pub trace: Trace,
     pub symbolizer: Rc<Symbolizer>,
+    /// For each label of the trace where it is.
+    pub places: Vec<Frame>,
     order: Order,
 }
 
@@ -39,7 +43,7 @@ impl Again {
                 let symbolizer = Rc::new(Symbolizer::of(program));
                 symbolizer.fill(&mut trace, &places);
                 results.locals.iter().for_each(|(address, function)| symbolizer.learn(*address, function));
-                Some(Again { trace, symbolizer, order })
+                Some(Again { trace, symbolizer, places, order })
             }
             _ => None,
         });
@@ -55,6 +59,11 @@ impl Again {
 
     pub fn digest(&self) -> String {
         crate::digest::of_trace(&self.trace)
+    }
+
+    /// What it needs to show this.
+    pub fn needs(&self, found: &Found) -> Needs {
+        fencepost_report::needs(&self.trace, self.order, &self.marks(found), &[])
     }
 
     /// As it is shown: of a long execution, what matters to the finding.
@@ -89,7 +98,8 @@ impl Again {
         match (report.after, report.kind) {
             (Some(after), _) => {
                 let message = self.symbolizer.named(&report.message);
-                report.stacks.first().map(|stack| mark(stack, after, &message)).into_iter().collect()
+                let later = report.stacks.first().map(|stack| mark(stack, after, &message));
+                self.earlier(found).into_iter().chain(later).collect()
             }
             (None, FindingKind::Deadlock) => report.stacks.iter().map(|s| mark(s, end, "blocked forever")).collect(),
             (None, FindingKind::Livelock) => report.stacks.iter().map(|s| mark(s, end, "spins forever")).collect(),
@@ -98,6 +108,28 @@ impl Again {
                 report.stacks.first().map(|stack| mark(stack, end, &message)).into_iter().collect()
             }
         }
+    }
+}
+
+impl Again {
+    /// Of a race: a row for the earlier access, if that is a plain one and so no event.
+    fn earlier(&self, found: &Found) -> Option<Mark> {
+        let Found { report, .. } = found;
+        let ([later, stack], [_, site], FindingKind::DataRace) = (&report.stacks[..], &report.sites[..], report.kind)
+        else {
+            return None;
+        };
+        // Under the hardware models, and in execution graphs, plain accesses are events, too.
+        if stack.access.is_atomic() || self.trace.model.is_hardware() || self.order == Order::Graph {
+            return None;
+        }
+        let own = |event: &&Event| event.thread.0 == site.thread;
+        let next = self.trace.events.iter().filter(own).nth(site.time.saturating_sub(1) as usize);
+        let after = next.map_or(self.trace.events.len() as u32, |next| next.id.0 - 1).min(report.after?);
+        let (access, other) = (&stack.access, &later.access);
+        let remark = format!("{access}; nothing orders it before the {other} of thread {}", later.thread);
+        let label = self.symbolizer.finding_label(stack).label;
+        Some(Mark { after, thread: ThreadId(site.thread), label, remark })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Program;
 use super::again::Again;
 use super::cut_off::cut_off;
-use super::examine::{Examined, Examiner, Searched, strategy};
+use super::examine::{Examined, Examiner, First, Searched, strategy};
 use super::restart;
 use super::symbolizer::Symbolizer;
 use crate::check::Done;
@@ -16,7 +16,7 @@ use fencepost_mailbox::Stack;
 use fencepost_native::host::{Campaign, Found};
 use fencepost_native::interrupt;
 use fencepost_report::{CallStack, Command, Describe, Evidence, Race, RacingAccess, Seen};
-use fencepost_trace::{Action, Finding, FindingLabel, Plan, ThreadId};
+use fencepost_trace::{Action, Finding, FindingLabel, FirstMet, Plan, ThreadId};
 use std::time::Instant;
 
 /// What differs between the commands.
@@ -99,7 +99,7 @@ fn item(
     plan: &Plan,
     symbolizer: &Symbolizer,
 ) -> Item {
-    let Examined { found, finding, again, .. } = examined;
+    let Examined { found, mut finding, again, first, .. } = examined;
     // Too long to be written down: how its answers were drawn says which it was, and its number that there is no
     // trace.
     let number = found.report.drawn.map(|_| found.report.execution);
@@ -108,8 +108,18 @@ fn item(
         let digest = again.as_ref().map(Again::digest).unwrap_or_default();
         Recording::native(command, program, plan, &campaign.request, number, digest)
     });
-    let evidence = evidence(&finding, found, again, symbolizer);
-    Item { finding, evidence, recording }
+    if command == Command::Test {
+        finding.needs = again.as_ref().map(|again| again.needs(&found));
+    }
+    let mut evidence = evidence(&finding, found, again, symbolizer);
+    let first = first.map(|First { found, again, tried }| {
+        finding.first_met = Some(FirstMet { needs: again.needs(&found), tried, replay: None });
+        let plan = Plan { strategy: strategy(&found), ..plan.clone() };
+        let recording = Recording::native(command, program, plan, &campaign.request, None, again.digest());
+        evidence.first = Some(again.shown(Some(&found)));
+        recording
+    });
+    Item { finding, evidence, recording, first }
 }
 
 /// The calls that led to a finding, the execution that shows it, and what that had printed.
@@ -129,5 +139,5 @@ fn evidence(finding: &Finding, found: Found, again: Option<Again>, symbolizer: &
         }
     }
     let execution = again.map(|again| again.shown(Some(&found)));
-    Evidence { stacks, execution, stdout: found.report.stdout, stderr: found.report.stderr }
+    Evidence { stacks, execution, first: None, stdout: found.report.stdout, stderr: found.report.stderr }
 }

@@ -3,6 +3,8 @@
 use super::Program;
 use super::again::{Again, reproduced};
 use super::finding::{add_details, finding, race_key};
+use super::fix::fix;
+use super::minimise::Minimiser;
 use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
 use crate::error::Error;
@@ -38,8 +40,25 @@ pub struct Examined {
     pub found: Found,
     pub finding: Finding,
     pub again: Option<Again>,
+    /// The execution in which it was met first, if a smaller one is shown.
+    pub first: Option<First>,
     /// All names of it: the same two places may race in several ways.
     fingerprints: Vec<u64>,
+}
+
+impl Examined {
+    /// Is this one of its names?
+    pub fn is_named(&self, fingerprint: u64) -> bool {
+        self.fingerprints.contains(&fingerprint)
+    }
+}
+
+/// The execution in which a finding was met first.
+pub struct First {
+    pub found: Found,
+    pub again: Again,
+    /// How many were tried to find a smaller one.
+    pub tried: u64,
 }
 
 /// Looks at what executions have found.
@@ -47,11 +66,14 @@ pub struct Examiner<'a> {
     pub program: &'a Program,
     suppressions: &'a Suppressions,
     pub symbolizer: Rc<Symbolizer>,
+    /// Are smaller executions looked for?
+    pub minimises: bool,
 }
 
 impl<'a> Examiner<'a> {
     pub fn new(program: &'a Program, suppressions: &'a Suppressions) -> Examiner<'a> {
-        Examiner { program, suppressions, symbolizer: Rc::new(Symbolizer::of(program)) }
+        let symbolizer = Rc::new(Symbolizer::of(program));
+        Examiner { program, suppressions, symbolizer, minimises: false }
     }
 
     /// Runs the campaign until something is found that is not suppressed, or nothing is left.
@@ -93,7 +115,7 @@ impl<'a> Examiner<'a> {
                 }
                 None => {
                     let fingerprints = vec![found.report.fingerprint];
-                    all.push(Examined { found: found.clone(), finding, again: None, fingerprints });
+                    all.push(Examined { found: found.clone(), finding, again: None, first: None, fingerprints });
                 }
             }
         }
@@ -105,8 +127,17 @@ impl<'a> Examiner<'a> {
             campaign.deadline = Some(Instant::now() + AFTER_INTERRUPT);
         }
         campaign.interruptible = false;
+        let mut minimiser = (self.minimises && !interrupt::is_wished()).then(|| Minimiser::new(all.len()));
         for one in &mut all {
-            self.look_again(&campaign, one, log);
+            // What nobody wants to hear of needs no smaller execution.
+            let wanted = minimiser.as_mut().filter(|_| !self.is_suppressed(&one.found, &one.finding));
+            self.look_again(&campaign, one, wanted, log);
+        }
+        if self.minimises && !interrupt::is_wished() {
+            // The campaign that is run again is the one that met them.
+            for one in all.iter_mut().filter(|one| !self.is_suppressed(&one.found, &one.finding)) {
+                one.finding.fix = fix(&campaign, one);
+            }
         }
         let covered = all.extract_if(.., |one| self.is_suppressed(&one.found, &one.finding)).collect();
         (all, covered)
@@ -121,7 +152,13 @@ impl<'a> Examiner<'a> {
     }
 
     /// Runs the execution again, for its trace and for what is not kept the first time.
-    fn look_again(&self, campaign: &Campaign, one: &mut Examined, log: &mut Log<'_>) {
+    fn look_again(
+        &self,
+        campaign: &Campaign,
+        one: &mut Examined,
+        minimiser: Option<&mut Minimiser>,
+        log: &mut Log<'_>,
+    ) {
         let report = &one.found.report;
         // An execution outside of our control has left no answers behind.
         let lost = report.stacks.is_empty() && report.choices.is_empty() && report.steps.is_empty();
@@ -131,10 +168,12 @@ impl<'a> Examiner<'a> {
         if lost || cut || too_long {
             return;
         }
-        let mut campaign = campaign.clone();
-        campaign.request.details = Some(report.sites.clone());
-        campaign.request.ignored.clear();
-        let Ok((again, results)) = Again::follow(self.program, &campaign, &strategy(&one.found)) else { return };
+        let smaller = minimiser.and_then(|minimiser| minimiser.smaller(campaign, &one.found, log));
+        if let Some(smaller) = smaller.and_then(|smaller| self.show_smaller(campaign, one, smaller)) {
+            return *one = smaller;
+        }
+        let report = &one.found.report;
+        let Ok((again, results)) = self.watch_again(campaign, &one.found) else { return };
         let same = |found: &&Found| found.report.fingerprint == report.fingerprint;
         match (&again, results.found.iter().find(same)) {
             (Some(again), Some(seen)) => {
@@ -151,6 +190,33 @@ impl<'a> Examiner<'a> {
             (None, Some(_)) => {}
         }
         one.again = again;
+    }
+
+    fn watch_again(&self, campaign: &Campaign, found: &Found) -> std::io::Result<(Option<Again>, Results)> {
+        let mut campaign = campaign.clone();
+        campaign.request.details = Some(found.report.sites.clone());
+        campaign.request.ignored.clear();
+        Again::follow(self.program, &campaign, &strategy(found))
+    }
+
+    /// The finding as a smaller execution shows it; `None` if it does not, or is no smaller to the reader.
+    fn show_smaller(&self, campaign: &Campaign, one: &Examined, smaller: (Found, u64)) -> Option<Examined> {
+        let (found, tried) = smaller;
+        let (again, results) = self.watch_again(campaign, &found).ok()?;
+        let again = again?;
+        let same = |other: &&Found| other.report.fingerprint == found.report.fingerprint;
+        let seen = results.found.iter().find(same)?;
+        let mut finding = Finding { message: self.symbolizer.named(&found.report.message), ..one.finding.clone() };
+        add_details(&mut finding, &seen.report, &again.trace, false, &again.symbolizer);
+        let mut found = found;
+        found.report.stacks.clone_from(&seen.report.stacks);
+        let (first, _) = self.watch_again(campaign, &one.found).ok()?;
+        let first = First { found: one.found.clone(), again: first?, tried };
+        let (now, then) = (again.needs(&found), first.again.needs(&first.found));
+        let is_smaller = (now.oddities(), now.operations) < (then.oddities(), then.operations);
+        let examined =
+            Examined { found, finding, again: Some(again), first: Some(first), fingerprints: one.fingerprints.clone() };
+        (is_smaller && now.operations <= then.operations).then_some(examined)
     }
 }
 

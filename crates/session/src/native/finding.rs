@@ -24,6 +24,9 @@ pub fn finding(id: u32, found: &Found, symbolizer: &Symbolizer) -> Finding {
         stacks: stacks(report, symbolizer),
         memory: None,
         reason: Vec::new(),
+        fix: None,
+        needs: None,
+        first_met: None,
         replay: None,
     }
 }

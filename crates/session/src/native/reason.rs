@@ -3,7 +3,9 @@
 use super::symbolizer::Symbolizer;
 use fencepost_mailbox::AccessSite;
 use fencepost_report::Describe;
-use fencepost_trace::{Event, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, Trace, Value};
+use fencepost_trace::{
+    Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, Trace, Value,
+};
 use std::collections::HashMap;
 
 /// An access that takes part in a race: whose, and how many events of its thread come before it. If it is atomic, it
@@ -31,12 +33,7 @@ pub fn reason(
     second: (AccessSite, bool),
     halves: bool,
 ) -> Vec<String> {
-    let mut threads: Vec<Vec<&Event>> = vec![Vec::new(); trace.threads as usize];
-    for event in &trace.events {
-        if let Some(list) = threads.get_mut(event.thread.index()) {
-            list.push(event);
-        }
-    }
+    let threads = by_thread(trace);
     let end = |(site, atomic): (AccessSite, bool)| {
         let events = threads.get(site.thread as usize)?;
         let mut time = 0;
@@ -52,6 +49,55 @@ pub fn reason(
     reason.push(search.way(first, second));
     reason.extend(search.locks(first, second));
     reason
+}
+
+/// A read of another thread's write that brought no order with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WeakLink {
+    pub write: EventId,
+    pub read: EventId,
+    /// Is the one strong enough, and the other?
+    pub releases: bool,
+    pub acquires: bool,
+}
+
+/// Where values went from after the first of the sites to before the second without an order; `None` if none did.
+pub fn weak_links(trace: &Trace, first: (AccessSite, bool), second: (AccessSite, bool)) -> Option<Vec<WeakLink>> {
+    let end = |(site, atomic): (AccessSite, bool)| {
+        let before = site.time.saturating_sub(1) as usize;
+        End { thread: site.thread, before, atomic }
+    };
+    links_between(trace, end(first), end(second))
+}
+
+/// The same from a store to a read.
+pub fn weak_links_between(trace: &Trace, store: EventId, read: EventId) -> Option<Vec<WeakLink>> {
+    let end = |id: EventId| {
+        let event = trace.event(id)?;
+        let before = trace.events.iter().take(id.index() - 1).filter(|other| other.thread == event.thread).count();
+        Some(End { thread: event.thread.0, before, atomic: false })
+    };
+    links_between(trace, end(store)?, end(read)?)
+}
+
+fn links_between(trace: &Trace, first: End, second: End) -> Option<Vec<WeakLink>> {
+    let threads = by_thread(trace);
+    if first.thread as usize >= threads.len() || second.thread as usize >= threads.len() {
+        return None;
+    }
+    let symbolizer = Symbolizer::default();
+    Search { trace, symbolizer: &symbolizer, threads: &threads }.weak(first, second)
+}
+
+/// Each thread's events.
+fn by_thread(trace: &Trace) -> Vec<Vec<&Event>> {
+    let mut threads: Vec<Vec<&Event>> = vec![Vec::new(); trace.threads as usize];
+    for event in &trace.events {
+        if let Some(list) = threads.get_mut(event.thread.index()) {
+            list.push(event);
+        }
+    }
+    threads
 }
 
 struct Search<'a> {
@@ -119,6 +165,17 @@ impl<'a> Search<'a> {
     /// A way by which values went from after the first access to before the second, if there is one, and where it
     /// does not synchronise.
     fn way(&self, first: End, second: End) -> String {
+        match self.weak(first, second) {
+            None => format!(
+                "before its access, thread {} has read nothing that thread {} wrote after its own",
+                second.thread, first.thread
+            ),
+            Some(links) => links.iter().map(|link| self.weakness(link)).collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    /// The links of that way that do not synchronise; `None` if there is no way.
+    fn weak(&self, first: End, second: End) -> Option<Vec<WeakLink>> {
         let mut readers: HashMap<u32, Vec<&Event>> = HashMap::new();
         for event in &self.trace.events {
             if let EventKind::Load { from, .. } | EventKind::Rmw { from, .. } = event.kind {
@@ -152,26 +209,20 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let Some(mut event) = target else {
-            return format!(
-                "before its access, thread {} has read nothing that thread {} wrote after its own",
-                second.thread, first.thread
-            );
-        };
+        let mut event = target?;
         let mut weak = Vec::new();
         while let Some(Some(from)) = reached.get(&event.id.0) {
             let ordered = event.clock.get(from.thread.index()).copied().unwrap_or(0) as usize > index[&from.id.0];
             if from.thread != event.thread && !ordered {
-                weak.push(self.weakness(from, event, &index));
+                weak.push(self.link(from, event, &index));
             }
             event = from;
         }
         weak.reverse();
-        weak.join("; ")
+        Some(weak)
     }
 
-    /// Why a read does not synchronise with what it has read.
-    fn weakness(&self, write: &Event, read: &Event, index: &HashMap<u32, usize>) -> String {
+    fn link(&self, write: &Event, read: &Event, index: &HashMap<u32, usize>) -> WeakLink {
         let fence = |events: &[&Event], what: fn(FenceOrder) -> bool| {
             events.iter().any(|event| matches!(event.kind, EventKind::Fence { order } if what(order)))
         };
@@ -187,7 +238,15 @@ impl<'a> Search<'a> {
             EventKind::Rmw { order, .. } => order.load().acquires(),
             _ => true,
         } || fence(after, FenceOrder::acquires);
-        let why = match (releases, acquires) {
+        WeakLink { write: write.id, read: read.id, releases, acquires }
+    }
+
+    /// Why a read does not synchronise with what it has read.
+    fn weakness(&self, link: &WeakLink) -> String {
+        let (Some(write), Some(read)) = (self.trace.event(link.write), self.trace.event(link.read)) else {
+            return String::new();
+        };
+        let why = match (link.releases, link.acquires) {
             (false, false) => "the one does not release and the other does not acquire",
             (false, true) => "the store does not release",
             (true, false) => "the load does not acquire",

@@ -28,7 +28,7 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Many executions, at random.
 pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let begun = Instant::now();
-    let TestRequest { campaign: request, sampling, buffer, restart, prune, watch } = request;
+    let TestRequest { campaign: request, sampling, buffer, restart, prune, watch, minimise } = request;
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(MAX_STEPS) };
     let strategy = StrategySpec::Random { seed: request.seed, sampling: *sampling };
@@ -42,7 +42,9 @@ pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Resu
     let suppressions = Suppressions::find(request.suppressions.as_deref(), &program.executable)?;
     prepare(request.out.as_deref())?;
     started(request, request.work.time.is_none().then_some(EXECUTIONS), log);
-    let examiner = Examiner::new(program, &suppressions);
+    let mut examiner = Examiner::new(program, &suppressions);
+    examiner.minimises = *minimise;
+    let examiner = examiner;
     let mut keeper = Keeper::new(Command::Test, &examiner, &plan, request.out.as_deref());
     let searched = examiner.search(&mut campaign, request.keep_going, log, |campaign, log| {
         let mut results = watched(campaign, &mut keeper, log, || run(campaign, request))?;

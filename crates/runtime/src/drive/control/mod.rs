@@ -15,7 +15,7 @@ use crate::platform::modules;
 use crate::results;
 use crate::threads::{clock, fibers, waiter_pool};
 use ending::Verdict;
-use fencepost_engine::{Execution, Follow, Monitor, Next, Performed, Planned};
+use fencepost_engine::{Execution, Follow, Monitor, Next, Performed, Planned, Script, Scripted};
 use fencepost_explore::enumerate::Tree;
 use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
@@ -29,8 +29,8 @@ pub use outside::{
     catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, reads, watch, wrote,
 };
 pub use queries::{
-    NOBODY, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory, peek, plan,
-    record, set_memory, steps, trace,
+    NOBODY, all_choices, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory,
+    peek, plan, record, set_memory, steps, trace,
 };
 use std::collections::BTreeMap;
 pub use time::{await_time, interrupt};
@@ -100,6 +100,8 @@ enum Chooser {
     Planned(Planned<'static>),
     /// Whole operations of the program, one after the other.
     Atomic(Atomic),
+    /// A script, which is to show the finding of this fingerprint; and is that about threads that go around forever?
+    Script(Scripted, u64, bool),
     /// Every choice, one after the other: the leaf of the tree that is due.
     Tree(Tree),
 }
@@ -138,6 +140,8 @@ struct Control {
     fences: Vec<(u32, bool, FenceOrder)>,
     /// Program points whose operations are made weaker.
     weaker: Vec<(u32, RmwOrder)>,
+    /// Program points whose operations are made stronger.
+    stronger: Vec<(u32, RmwOrder)>,
 }
 
 static CONTROL: Global<Option<Control>> = Global::new(None);
@@ -188,6 +192,7 @@ pub fn initialise(request: &Request) {
         recent: Vec::new(),
         fences: Vec::new(),
         weaker: Vec::new(),
+        stronger: Vec::new(),
     });
 }
 
@@ -212,6 +217,8 @@ impl Control {
                 let tree = Tree::new(self.model).with_waiting(*rounds);
                 *chooser = Chooser::Tree(if *sleep_sets { tree } else { tree.without_sleep_sets() });
             }
+            // Whoever looks for it has said which script is next.
+            (Chooser::Script(..), CampaignSpec::Minimise(_)) => {}
             (chooser, CampaignSpec::Atomic) => *chooser = Chooser::Atomic(Atomic::default()),
             _ => ending::internal("an exploration asks for no answers"),
         }
@@ -236,6 +243,11 @@ pub fn add_fence(label: u32, before: bool, order: FenceOrder) {
 /// Makes the operations at a program point weaker, in explorations.
 pub fn weaken(label: u32, to: RmwOrder) {
     control().weaker.push((label, to));
+}
+
+/// Makes the operations at a program point stronger, in random executions.
+pub fn strengthen(label: u32, to: RmwOrder) {
+    control().stronger.push((label, to));
 }
 
 /// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
@@ -266,6 +278,33 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
     progress::reset();
     view::reset();
     tick();
+}
+
+/// The next execution follows a script, which is to show the finding of this fingerprint.
+pub fn follow_script(scripted: Scripted, sought: u64, is_endless: bool) {
+    control().chooser = Chooser::Script(scripted, sought, is_endless);
+}
+
+/// What an execution has done that followed a script, up to what it should show, and in how many operations.
+pub fn script() -> Option<(Script, u64)> {
+    match &control().chooser {
+        Chooser::Script(scripted, ..) => Some((scripted.done(), scripted.operations())),
+        _ => None,
+    }
+}
+
+/// A finding of this fingerprint shows now.
+pub fn seen(fingerprint: u64) {
+    if let Chooser::Script(scripted, sought, _) = &mut control().chooser
+        && *sought == fingerprint
+    {
+        scripted.mark();
+    }
+}
+
+/// Is it of interest whether threads go around loops forever?
+fn minds_loops() -> bool {
+    !atomically::is_on() && !matches!(control().chooser, Chooser::Tree(_) | Chooser::Script(_, _, false))
 }
 
 /// Is every choice tried?
@@ -354,9 +393,14 @@ pub fn step(op: Op) -> Reply {
         drop(fiber);
     }
     let label = modules::label(global::caller());
-    if control().fences.is_empty() {
+    let is_unchanged = {
+        let control = control();
+        control.fences.is_empty() && control.stronger.is_empty()
+    };
+    if is_unchanged {
         return submit(op, label);
     }
+    let op = strengthened(op, label);
     fence_at(label, true);
     let reply = submit(op, label);
     fence_at(label, false);
@@ -384,6 +428,16 @@ fn ask(op: Op) -> Reply {
         fences_at(label, false).into_iter().for_each(|order| _ = explored::ask(Op::Access(Access::Fence { order })));
     }
     reply
+}
+
+/// The operation as strong as was asked for.
+fn strengthened(op: Op, label: u32) -> Op {
+    let Op::Access(access) = op else { return op };
+    let control = control();
+    match control.stronger.iter().find(|(at, _)| *at == label && label != 0) {
+        Some((_, to)) => Op::Access(access.strengthened(*to)),
+        None => op,
+    }
 }
 
 /// What is left of an operation; `None` of a fence that is left out.
@@ -419,7 +473,7 @@ fn watch_for_changes() {
         let changes = each!(&control.engine, e => e.change_count());
         let (_, before) = std::mem::replace(&mut control.quiet, (0, changes));
         drop(control);
-        if changes == before && !atomically::is_on() && !is_enumerating() {
+        if changes == before && minds_loops() {
             stall::begin();
         }
     }
@@ -475,7 +529,7 @@ fn next() -> Next {
     loop {
         match advance() {
             Next::TimePasses => let_time_come(clock::Reason::Alone),
-            Next::End(Outcome::StepLimit) if !atomically::is_on() && !is_enumerating() && stall::begin() => {
+            Next::End(Outcome::StepLimit) if minds_loops() && stall::begin() => {
                 each!(&mut control().engine, e => e.extend(stall::STEPS));
                 continue;
             }
@@ -512,6 +566,7 @@ fn advance() -> Next {
         Chooser::Planned(Planned::Sampler(sampler)) => e.advance(sampler, initial),
         Chooser::Planned(other) => e.advance(other, initial),
         Chooser::Atomic(atomic) => e.advance(atomic, initial),
+        Chooser::Script(scripted, ..) => e.advance(scripted, initial),
         Chooser::Tree(tree) => e.advance(tree, initial),
     })
 }

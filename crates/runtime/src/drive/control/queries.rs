@@ -78,6 +78,12 @@ pub fn choices() -> Vec<u32> {
     each!(&control().engine, e => e.choices().to_vec())
 }
 
+/// The same, if none is missing.
+pub fn all_choices() -> Option<Vec<u32>> {
+    let cut = each!(&control().engine, e => e.choice_count() > e.choices().len() as u64);
+    (!cut).then(choices)
+}
+
 /// How many events there have been; an exploration has them elsewhere.
 pub fn event_count() -> Option<u32> {
     (!global::explores()).then(|| each!(&control().engine, e => e.event_count() as u32))

@@ -1,0 +1,148 @@
+//! Findings of `test` are shown as small executions: never longer than those that were met first, the same whatever the
+//! number of workers, and both replay.
+
+mod common;
+
+use common::fencepost;
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
+/// The programs of a folder of examples.
+fn programs(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(format!("{EXAMPLES}/{folder}")).expect("the examples are there");
+    let mut programs: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+    programs.retain(|path| path.extension().is_some_and(|ending| ["c", "cpp", "rs"].iter().any(|e| ending == *e)));
+    programs.sort();
+    programs
+}
+
+/// The findings of a run, as JSON.
+fn findings(directory: &Path, arguments: &[&str]) -> Vec<Json> {
+    let run = fencepost(directory, &[&["test", "--format", "json"], arguments].concat());
+    assert!(run.status < 2, "{arguments:?}: {}", run.stderr);
+    let report: Json = serde_json::from_str(&run.stdout).expect("JSON");
+    report["findings"].as_array().expect("a list").clone()
+}
+
+fn operations(needs: &Json) -> u64 {
+    needs["operations"].as_u64().expect("a number")
+}
+
+/// Not longer; and what is told of both is there to be replayed.
+fn holds(directory: &Path, finding: &Json, program: &Path) -> bool {
+    let Some(first) = finding.get("first_met") else { return false };
+    let (now, then) = (operations(&finding["needs"]), operations(&first["needs"]));
+    assert!(now <= then, "{}: {now} operations, {then} when it was met first", program.display());
+    for file in [&finding["replay"], &first["replay"]] {
+        let again = fencepost(directory, &["replay", file.as_str().expect("a file")]);
+        assert_eq!(again.status, 0, "{}: {file}: {}", program.display(), again.stderr);
+    }
+    true
+}
+
+/// Every program of the gallery has a bug, and most are met in executions that can be made smaller: chance switches
+/// threads at many places that do not matter.
+#[test]
+fn executions_of_the_gallery_get_smaller() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut smaller = 0;
+    let programs = programs("gallery");
+    for program in &programs {
+        let found = findings(directory.path(), &[program.to_str().expect("a name")]);
+        assert!(!found.is_empty(), "{}", program.display());
+        smaller += usize::from(holds(directory.path(), &found[0], program));
+    }
+    assert!(2 * smaller > programs.len(), "{smaller} of {}", programs.len());
+}
+
+/// The programs of the hunt fail under tso or pso only, where stores have to be late: not in every run of `test`.
+#[test]
+#[ignore = "takes minutes"]
+fn executions_of_the_hunt_do_not_get_longer() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut smaller = 0;
+    for program in &programs("hunt") {
+        for model in ["tso", "pso"] {
+            let found = findings(directory.path(), &[program.to_str().expect("a name"), "--model", model]);
+            smaller += found.first().map_or(0, |found| usize::from(holds(directory.path(), found, program)));
+        }
+    }
+    assert!(smaller > 3, "{smaller}");
+}
+
+/// Store buffering: one thread after the other, and the last one reads too early. Under tso a store is late instead.
+#[test]
+fn what_is_essential_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y, noise;
+static int a, b;
+static void busy(void) {
+    for (int i = 0; i < 10; i++) atomic_fetch_add_explicit(&noise, 1, memory_order_relaxed);
+}
+static void *one(void *p) {
+    busy();
+    atomic_store_explicit(&x, 1, memory_order_relaxed);
+    a = atomic_load_explicit(&y, memory_order_relaxed);
+    return p;
+}
+static void *two(void *p) {
+    busy();
+    atomic_store_explicit(&y, 1, memory_order_relaxed);
+    b = atomic_load_explicit(&x, memory_order_relaxed);
+    return p;
+}
+int main(void) {
+    pthread_t s, t;
+    pthread_create(&s, 0, one, 0);
+    pthread_create(&t, 0, two, 0);
+    pthread_join(s, 0);
+    pthread_join(t, 0);
+    assert(a || b);
+}
+"#;
+    std::fs::write(directory.path().join("sb.c"), program).expect("a file");
+    let c11 = findings(directory.path(), &["sb.c"]);
+    let needs = &c11[0]["needs"];
+    // Main creates both, waits, one runs, the other runs, main goes on: three switches, and one read that is stale.
+    let numbers = |needs: &Json| {
+        ["context_switches", "stale_reads", "delayed_stores"].map(|name| needs[name].as_u64().expect("a number"))
+    };
+    assert_eq!(numbers(needs), [3, 1, 0], "{}", c11[0]);
+    let tso = findings(directory.path(), &["sb.c", "--model", "tso"]);
+    let [switches, stale, delayed] = numbers(&tso[0]["needs"]);
+    assert!(stale == 0 && delayed >= 1 && switches <= 4, "{}", tso[0]);
+}
+
+/// How many workers there are changes nothing, and without minimising there is one execution only.
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = format!("{EXAMPLES}/gallery/ms_queue.c");
+    let with =
+        |jobs: &str| findings(directory.path(), &[&program, "--jobs", jobs, "--keep-going", "--executions", "200"]);
+    let (one, three) = (with("1"), with("3"));
+    assert!(one.iter().any(|finding| finding.get("first_met").is_some()), "{one:?}");
+    assert_eq!(one, three);
+    let plain = findings(directory.path(), &[&program, "--no-minimize"]);
+    assert!(plain.iter().all(|finding| finding.get("first_met").is_none()), "{plain:?}");
+    assert!(!directory.path().join("fencepost-out/finding-1-first.json").exists(), "what was there is gone");
+}
+
+/// A litmus test is minimised, too.
+#[test]
+fn litmus_tests_are_minimised() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = PathBuf::from(format!("{EXAMPLES}/message_passing.litmus"));
+    for seed in ["1", "2", "3", "4"] {
+        for finding in findings(directory.path(), &[program.to_str().expect("a name"), "--seed", seed]) {
+            assert!(finding.get("needs").is_some(), "{finding}");
+            holds(directory.path(), &finding, &program);
+        }
+    }
+}

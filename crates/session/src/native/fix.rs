@@ -1,0 +1,120 @@
+//! A change of the program that keeps a finding from happening: stronger memory orders, tried before they are told of.
+//!
+//! Where a value went from one thread to another and the two did not synchronise, the store can release and the load
+//! can acquire. Which ones these are the execution says; whether it helps is found out by running the campaign again
+//! with these orders in place of the program's own. A change that was not tried, or did not help, is not told.
+
+use super::examine::Examined;
+use super::reason::{WeakLink, place, weak_links};
+use fencepost_mailbox::{Frame, Stronger};
+use fencepost_native::host::{self, Campaign};
+use fencepost_report::stale_reads;
+use fencepost_trace::{Event, EventKind, FindingKind, Fix, Model, RmwOrder};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// With a change it is tried in so many executions at least, and in so many times those that it took to be met.
+const LEAST: u64 = 1_000;
+const TIMES: u64 = 10;
+/// In no more than this: what takes longer to be met is not verified.
+const MOST: u64 = 20_000;
+/// How long that may take; what is not done by then is not told.
+const TIME: Duration = Duration::from_secs(5);
+
+/// Looks for a change, and tries it.
+pub fn fix(campaign: &Campaign, one: &Examined) -> Option<Fix> {
+    if campaign.request.model != Model::C11 {
+        return None;
+    }
+    let again = one.again.as_ref()?;
+    let links = links(one)?;
+    let mut changes: Vec<Change> = Vec::new();
+    for WeakLink { write, read, releases, acquires } in &links {
+        let ends = [(write, *releases, RmwOrder::Release), (read, *acquires, RmwOrder::Acquire)];
+        for (event, is_enough, to) in ends {
+            let event = again.trace.event(*event)?;
+            if is_enough {
+                continue;
+            }
+            let frame = again.places.get(event.label as usize)?.clone();
+            let change = Change { words: words(event, &place(again.trace.label(event)?), to)?, frame, to };
+            match changes.iter_mut().find(|known| known.frame == change.frame) {
+                Some(known) if known.to != to => {
+                    known.to = RmwOrder::AcqRel;
+                    known.words = words(event, &place(again.trace.label(event)?), RmwOrder::AcqRel)?;
+                }
+                Some(_) => {}
+                None => changes.push(change),
+            }
+        }
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    let executions = helps(campaign, one, &changes)?;
+    let words: Vec<&str> = changes.iter().map(|change| &change.words[..]).collect();
+    Some(Fix { text: format!("make {}", words.join(" and ")), executions })
+}
+
+/// A program point whose operations are to be stronger.
+struct Change {
+    words: String,
+    frame: Frame,
+    to: RmwOrder,
+}
+
+/// Where values went that should have brought an order with them.
+fn links(one: &Examined) -> Option<Vec<WeakLink>> {
+    let again = one.again.as_ref()?;
+    let report = &one.found.report;
+    if let (FindingKind::DataRace, [later, earlier]) = (report.kind, &report.sites[..]) {
+        let atomic = |i: usize| report.stacks.get(i).is_some_and(|stack| stack.access.is_atomic());
+        return weak_links(&again.trace, (*earlier, atomic(1)), (*later, atomic(0)));
+    }
+    // Of other findings: what a stale read should have known of.
+    let until = report.after.map_or(usize::MAX, |after| after as usize);
+    let mut links = Vec::new();
+    for (read, newer) in stale_reads(&again.trace) {
+        if read.index() <= until {
+            links.extend(super::reason::weak_links_between(&again.trace, newer, read)?);
+        }
+    }
+    Some(links)
+}
+
+/// `the store at f.c:12 release`.
+fn words(event: &Event, at: &str, to: RmwOrder) -> Option<String> {
+    let order = match to {
+        RmwOrder::Acquire => "acquire",
+        RmwOrder::Release => "release",
+        _ => "acq_rel",
+    };
+    let what = match event.kind {
+        EventKind::Load { failed_rmw: false, .. } => "load",
+        EventKind::Store { .. } => "store",
+        EventKind::Rmw { .. } | EventKind::Load { .. } => "read-modify-write",
+        EventKind::Fence { .. } | EventKind::Commit { .. } => return None,
+    };
+    Some(format!("the {what} at {at} {order}"))
+}
+
+/// In how many executions the finding does not show any more; `None` if it does, or there was no time.
+fn helps(campaign: &Campaign, one: &Examined, changes: &[Change]) -> Option<u64> {
+    let executions = (one.found.first_execution + 1).saturating_mul(TIMES).max(LEAST);
+    if executions > MOST {
+        return None;
+    }
+    let mut changed = campaign.clone();
+    let stronger = |change: &Change| Stronger { place: change.frame.clone(), to: change.to };
+    changed.request.stronger = changes.iter().map(stronger).collect();
+    (changed.request.first, changed.request.count) = (0, executions);
+    changed.request.stop_at_first = false;
+    changed.request.ignored.clear();
+    changed.deadline = Some(Instant::now() + TIME);
+    changed.interruptible = true;
+    changed.checked = false;
+    changed.progress = Arc::default();
+    let results = host::run_campaign(&changed).ok()?;
+    let is_there = results.found.iter().any(|found| one.is_named(found.report.fingerprint));
+    (results.executions == executions && !is_there).then_some(executions)
+}
