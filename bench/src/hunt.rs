@@ -157,9 +157,9 @@ pub fn measure() {
     // Of variants of a program the papers say nothing: how long threads wait is not asked of them.
     order.retain(|(i, hunt)| bench.programs[*i].is_of_papers() || !hunt.is_unusual());
     bench.run(order, |hunts| {
-        exposure_table(&bench.programs, hunts);
         relaxer_table(&bench.programs, hunts);
         orion_sizes(&bench.programs, hunts);
+        exposure_table(&bench.programs, hunts);
         orion_probabilities(&bench.programs, hunts);
         orion_times(&bench.programs, hunts);
         exposure_times(&bench.programs, hunts);
