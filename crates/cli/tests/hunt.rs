@@ -200,6 +200,26 @@ fn long_cycles_are_exposed() {
     assert!(msn.cycles.iter().any(|cycle| odd(&cycle)));
 }
 
+/// What Orion exposes is real, so that the usual way reports it: also where a shorter violation is in it, in executions
+/// of four threads.
+#[test]
+fn what_another_method_exposes_is_reported() {
+    let real = |more: &[&str]| -> BTreeSet<Vec<String>> {
+        let hunted = hunt("pthread_cancel", "", "tso", &[FEW, more].concat());
+        let cycles = hunted.report["cycles"].as_array().expect("a list").iter();
+        let name = |cycle: &Json| -> Vec<String> {
+            let labels = cycle["labels"].as_array().expect("a list").iter();
+            let mut name: Vec<String> = labels.map(|l| format!("{} {}", l["line"], l["access"])).collect();
+            name.sort();
+            name
+        };
+        cycles.filter(|cycle| cycle["exposed"] != 0).map(name).collect()
+    };
+    let (theirs, ours) = (real(&["--method", "orion"]), real(&[]));
+    assert!(theirs.len() > 20, "{theirs:?}");
+    assert!(theirs.is_subset(&ours), "{:?}", theirs.difference(&ours).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_violation_is_recorded_and_replays() {
     let out = tempfile::tempdir().expect("a directory");
@@ -437,6 +457,7 @@ fn advice_for_all_examples_is_put_into_the_source_and_holds() {
     ];
     holds_with_advice(&examples(), &tso);
     holds_with_advice(&examples(), &pso.map(|program| (program, "pso")));
+    holds_with_advice(&examples(), &["msn.c", "pthread_cancel.c"].map(|program| (program, "pslo")));
 }
 
 #[test]

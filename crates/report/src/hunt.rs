@@ -61,6 +61,9 @@ pub struct HuntCycle {
     pub labels: Vec<FindingLabel>,
     /// How many there are.
     pub length: usize,
+    /// Is a shorter violation in it, or one of fewer locations, that is listed as well? Then it says nothing new.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub longer: bool,
     /// The models that can reorder any of its pairs.
     pub models: Vec<Model>,
     /// How many executions tried to bring it about.
@@ -124,8 +127,13 @@ impl HuntReport {
         text
     }
 
-    /// How many cycles have that outcome.
+    /// The cycles that no other one is in.
+    pub fn shortest(&self) -> impl Iterator<Item = &HuntCycle> {
+        self.cycles.iter().filter(|cycle| !cycle.longer)
+    }
+
+    /// How many of them have that outcome.
     pub fn count(&self, outcome: Severity) -> usize {
-        self.cycles.iter().filter(|cycle| cycle.outcome == outcome).count()
+        self.shortest().filter(|cycle| cycle.outcome == outcome).count()
     }
 }

@@ -43,6 +43,7 @@ fn cycle(lines: [u32; 2], outcome: Severity) -> HuntCycle {
     HuntCycle {
         labels: pair(lines[0], 1).into_iter().chain(pair(lines[1], 2)).collect(),
         length: 4,
+        longer: false,
         models: vec![Model::Tso, Model::Pso, Model::Pslo],
         trials: 30,
         exposed,

@@ -7,6 +7,8 @@
 //! reorder. All executions are put together into one such graph, and the search starts from the pairs that can be
 //! reordered, so that it never meets a cycle that the model forbids.
 
+mod longer;
+
 use crate::order::passing;
 use crate::profile::{Epochs, Profile};
 use fencepost_trace::{Cycle, Location, Model, Segment};
@@ -83,6 +85,8 @@ pub struct Graph {
     /// For each node those behind it in program order that access another location, and whether the model can let
     /// them pass.
     pairs: Vec<Vec<(u32, bool)>>,
+    /// For each node those behind it in program order that access the same location.
+    same: Vec<Vec<u32>>,
     /// For each node those of other threads that it conflicts with.
     conflicts: Vec<Vec<u32>>,
     threads: usize,
@@ -100,17 +104,7 @@ impl Graph {
 
     /// The cycles of the graph.
     pub fn cycles(&self, limits: Limits) -> Found {
-        let length = limits.length.unwrap_or(usize::MAX).min(2 * self.threads);
-        let mut search = Search {
-            graph: self,
-            length,
-            limits,
-            path: Vec::new(),
-            used: vec![false; self.threads],
-            starts: FxHashSet::default(),
-            steps: 0,
-            found: Found { cycles: BTreeMap::new(), complete: true },
-        };
+        let mut search = Search::new(self, limits);
         for a in 0..self.nodes.len() as u32 {
             for (b, passes) in &self.pairs[a as usize] {
                 if *passes {
@@ -129,6 +123,8 @@ struct Gathering {
     nodes: Vec<Node>,
     /// Pairs in program order, and whether any of them can be reordered.
     pairs: FxHashMap<(u32, u32), bool>,
+    /// Pairs in program order at one location.
+    same: FxHashSet<(u32, u32)>,
     /// Epochs that are parallel in some execution.
     parallel: FxHashSet<((u32, u32), (u32, u32))>,
     /// What threads have been seen to do.
@@ -185,8 +181,13 @@ impl Gathering {
         }
         for (a, i) in &first {
             for (b, j) in &last {
-                if i < j && !self.nodes[*a as usize].at.overlaps(self.nodes[*b as usize].at) {
+                if i >= j {
+                    continue;
+                }
+                if !self.nodes[*a as usize].at.overlaps(self.nodes[*b as usize].at) {
                     self.pairs.entry((*a, *b)).or_insert(false);
+                } else if a != b {
+                    self.same.insert((*a, *b));
                 }
             }
         }
@@ -230,7 +231,10 @@ impl Gathering {
             }
         }
         pairs.iter_mut().for_each(|list| list.sort_unstable());
-        Graph { nodes: self.nodes, pairs, conflicts, threads: self.threads }
+        let mut same = vec![Vec::new(); n];
+        self.same.iter().for_each(|(a, b)| same[rank[*a as usize] as usize].push(rank[*b as usize]));
+        same.iter_mut().for_each(|list| list.sort_unstable());
+        Graph { nodes: self.nodes, pairs, same, conflicts, threads: self.threads }
     }
 }
 
@@ -244,6 +248,21 @@ struct Search<'a> {
     starts: FxHashSet<(u32, u32)>,
     steps: u64,
     found: Found,
+}
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph, limits: Limits) -> Search<'a> {
+        Search {
+            graph,
+            length: limits.length.unwrap_or(usize::MAX).min(2 * graph.threads),
+            limits,
+            path: Vec::new(),
+            used: vec![false; graph.threads],
+            starts: FxHashSet::default(),
+            steps: 0,
+            found: Found { cycles: BTreeMap::new(), complete: true },
+        }
+    }
 }
 
 impl Search<'_> {

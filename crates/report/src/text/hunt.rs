@@ -20,7 +20,7 @@ pub fn hunt(report: &HuntReport, describe: &dyn Describe, style: TextStyle) -> S
         let same = report.findings.iter().find(|f| f.finding.labels == cycle.labels)?;
         same.finding.replay.as_deref()
     };
-    let of = |outcome: Severity| report.cycles.iter().filter(move |cycle| cycle.outcome == outcome);
+    let of = |outcome: Severity| report.shortest().filter(move |cycle| cycle.outcome == outcome);
     for cycle in of(Severity::Harmful).take(SHOWN) {
         text += &format!("{}: {}\n", style.bad("violation that breaks the program"), brief(cycle));
         text += &accesses(cycle, describe, style);
@@ -137,6 +137,11 @@ fn rest(report: &HuntReport) -> String {
         1 => text += "; of 1 it is not known whether it can happen",
         n => text += &format!("; of {n} it is not known whether they can happen"),
     }
+    match report.cycles.len() - report.shortest().count() {
+        0 => {}
+        1 => text += "\n  1 more is real that contains one of these (run.json has it)",
+        n => text += &format!("\n  {n} more are real that contain one of these (run.json has them)"),
+    }
     if report.settled {
         text += "\n  every execution was explored: which are real, and which break the program, is proved";
     } else if report.campaign > 0 {
@@ -150,7 +155,7 @@ fn rest(report: &HuntReport) -> String {
 
 fn conclusion(report: &HuntReport, style: TextStyle) -> String {
     let name = report.model.name().to_uppercase();
-    let total = report.cycles.len();
+    let total = report.shortest().count();
     let (harmful, benign) = (report.count(Severity::Harmful), report.count(Severity::Benign));
     let sentence = match (total, harmful + benign) {
         (0, _) if !report.complete => {

@@ -52,7 +52,7 @@ impl<S: Subject> Round<'_, S> {
         // What is known of stronger models comes first.
         search.witnesses.append(&mut exposures);
         keep_minimal_sets(&mut search.witnesses);
-        let each = self.alone(search)?;
+        let each = if self.options.longer { 0 } else { self.alone(search)? };
         let unexplained = fails && !search.witnesses.iter().any(|exposure| exposure.harm.is_some());
         search.complete &= !is_late(self.deadline);
         search.campaign = looked_through + each;

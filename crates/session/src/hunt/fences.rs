@@ -9,10 +9,10 @@
 use super::campaign::{CHANCE, DELAYS};
 use super::candidate::Candidate;
 use super::options::{Options, is_late};
-use super::prevention::{Ordering, preventing, weaker};
+use super::prevention::{Failure, Ordering, weaker};
 use super::root_cause::find_root_causes;
 use super::search::{Search, fails_at_random, search_alone};
-use super::subject::{Attempt, BASE_SEED, ExposedGraph, Exposure, FencePosition, Fences, ProgramPoint, Subject};
+use super::subject::{Again, Attempt, BASE_SEED, ExposedGraph, Exposure, FencePosition, Fences, ProgramPoint, Subject};
 use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::critical::Node;
@@ -55,14 +55,27 @@ struct Wanted {
     pairs: BTreeSet<Pair>,
     /// Of each of these lists one is in force: all that prevent some execution that failed.
     one_of: Vec<Vec<Ordering>>,
+    /// These executions, as far as their lists differ.
+    failures: Vec<Failure>,
 }
 
 impl Wanted {
-    /// One of these is to be in force; says whether that is new.
-    fn add(&mut self, list: Vec<Ordering>) -> bool {
+    /// This execution is to be prevented; says whether that is new.
+    fn add(&mut self, again: &Again, model: Model) -> bool {
+        let Some(failure) = Failure::new(again, model) else { return false };
+        let list = failure.preventing(model);
         let is_new = !list.is_empty() && !self.one_of.contains(&list);
-        self.one_of.extend(is_new.then_some(list));
+        if is_new {
+            self.one_of.push(list);
+            self.failures.push(failure);
+        }
         is_new
+    }
+
+    /// Do these orderings prevent every execution that failed, each by itself or several together?
+    fn is_met_by(&self, fences: &Fences, model: Model) -> bool {
+        let alone = |list: &[Ordering]| list.iter().any(|one| is_in_force(*one, fences));
+        self.one_of.iter().zip(&self.failures).all(|(list, failure)| alone(list) || failure.is_prevented(fences, model))
     }
 }
 
@@ -122,7 +135,8 @@ pub fn advise(
     Ok(chosen.iter().map(|ordering| advice(subject, *ordering, &chosen, &all, verified)).collect())
 }
 
-/// Leaves out what nothing depends on. A failure that was met once may be too rare to be met again.
+/// Leaves out what nothing depends on, and replaces full fences by weaker ones where these are enough. A failure that
+/// was met once may be too rare to be met again: what remains must prevent it.
 fn leave_out(
     subject: &mut impl Subject,
     options: &Options,
@@ -134,49 +148,39 @@ fn leave_out(
     while chosen.len() > 1 && i < chosen.len() && !is_late(options.deadline) {
         let mut rest = chosen.clone();
         rest.remove(i);
-        let enough = wanted.one_of.iter().all(|list| list.iter().any(|one| is_in_force(*one, &rest)));
-        let how = match (enough, *verified) {
-            (true, _) => holds(subject, options.model, &rest, options.deadline, found)?.0,
-            // Several together may prevent what only one of them prevents alone: an exploration knows.
-            (false, Some(VerifiedBy::Explored)) => is_proved(subject, &rest, found)?.then_some(VerifiedBy::Explored),
-            (false, _) => None,
-        };
-        match how {
+        match is_enough(subject, options, wanted, found, &rest)? {
             Some(how) => (*chosen, *verified) = (rest, Some(how)),
             None => i += 1,
         }
     }
-    if *verified == Some(VerifiedBy::Explored) {
-        weaken(subject, options, found, chosen)?;
-    }
-    Ok(())
-}
-
-/// Replaces full fences by weaker ones where an exploration says that these are enough.
-fn weaken(
-    subject: &mut impl Subject,
-    options: &Options,
-    found: &mut Search,
-    chosen: &mut [Ordering],
-) -> Result<(), Error> {
     for i in 0..chosen.len() {
-        let full = chosen[i];
-        for order in weaker(options.model).iter().filter(|_| full.1 == FenceOrder::SeqCst) {
-            chosen[i].1 = *order;
-            if !is_late(options.deadline) && is_proved(subject, chosen, found)? {
+        for order in weaker(options.model).iter().filter(|_| chosen[i].1 == FenceOrder::SeqCst) {
+            let mut other = chosen.clone();
+            other[i].1 = *order;
+            if is_late(options.deadline) {
+                return Ok(());
+            }
+            if let Some(how) = is_enough(subject, options, wanted, found, &other)? {
+                (*chosen, *verified) = (other, Some(how));
                 break;
             }
-            chosen[i] = full;
         }
     }
     Ok(())
 }
 
-/// Was every execution explored with these orderings in force, and none fails?
-fn is_proved(subject: &mut impl Subject, fences: &Fences, found: &mut Search) -> Result<bool, Error> {
-    let explored = subject.explore(&[], 0, fences)?;
-    found.executions += explored.executions;
-    Ok(explored.complete && explored.fails.is_none() && !fails_at_random(subject, fences, found)?)
+/// Are fewer or weaker orderings enough, and how is that known?
+fn is_enough(
+    subject: &mut impl Subject,
+    options: &Options,
+    wanted: &Wanted,
+    found: &mut Search,
+    fences: &Fences,
+) -> Result<Option<VerifiedBy>, Error> {
+    match wanted.is_met_by(fences, options.model) {
+        true => Ok(holds(subject, options.model, fences, options.deadline, found)?.0),
+        false => Ok(None),
+    }
 }
 
 /// Adds what prevents the failures that have been met: of cycles with the same pairs the first.
@@ -199,8 +203,7 @@ fn known_failures(
             break;
         }
         if let Some(again) = again.filter(|again| !again.cut) {
-            let list = preventing(&again, options.model);
-            wanted.add(list);
+            wanted.add(&again, options.model);
         }
     }
     Ok(())
@@ -228,8 +231,7 @@ fn mend(
     let exposures: Vec<&Exposure> = failing.iter().filter(|exposure| exposure.strategy().is_some()).collect();
     let mut new = false;
     for again in subject.again(&exposures, fences)?.into_iter().flatten().filter(|again| !again.cut) {
-        let list = preventing(&again, options.model);
-        new |= wanted.add(list);
+        new |= wanted.add(&again, options.model);
     }
     Ok(new)
 }

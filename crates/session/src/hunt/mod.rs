@@ -3,6 +3,7 @@
 //! - [`subject`]: a program as the search sees it; [`mod@litmus`] and [`mod@native`]: the two kinds;
 //! - [`search`](mod@search): prediction, then [`trials`] of each [`candidate`], made in [`round`]s, with schedules from
 //!   [`lessons`];
+//! - [`longer`]: cycles that others are in;
 //! - [`published`]: the predictions of the papers that this comes from;
 //! - [`campaign`]: where not every execution can be explored, which cycles are there and do harm;
 //! - [`settle`](mod@settle): what the exploration of every execution says, where there is one;
@@ -17,6 +18,7 @@ mod fenced;
 mod fences;
 mod lessons;
 mod litmus;
+mod longer;
 mod native;
 mod options;
 mod points;
@@ -73,9 +75,9 @@ fn validate(request: &HuntRequest) -> Result<(), Error> {
     if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) {
         let why = match model {
             Model::C11 => {
-                "under c11 a load reads an older store although nothing was reordered, so that there is no pair of \
-                 accesses \
-                 to hold in order; check and test find what goes wrong under c11"
+                "under c11 a load may read an older store although no two accesses of a thread change places, so that \
+                 there is no pair to try alone or to hold in order; fencepost safe --model c11 tells whether weak \
+                 orders matter and which would have to be stronger, check and test what goes wrong"
             }
             _ => "it has no machine that reorders what sc orders",
         };

@@ -32,6 +32,8 @@ pub struct Options {
     pub seed: u64,
     pub out: Option<PathBuf>,
     pub suppressions: Option<PathBuf>,
+    /// Is it only asked which cycles are real that others are in?
+    pub longer: bool,
 }
 
 impl Options {
@@ -55,6 +57,7 @@ impl Options {
             seed: request.seed,
             out: request.out.clone(),
             suppressions: request.suppressions.clone(),
+            longer: false,
         }
     }
 }

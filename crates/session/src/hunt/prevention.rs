@@ -5,7 +5,7 @@
 //! the program would have them, and the axioms are asked.
 
 use super::LONGEST;
-use super::subject::{Again, FencePosition};
+use super::subject::{Again, FencePosition, Fences};
 use super::verify::prefix;
 use fencepost_memory::axioms::{self, Execution};
 use fencepost_predict::private::without_private;
@@ -16,41 +16,90 @@ use std::collections::BTreeSet;
 /// An ordering: where, and which.
 pub type Ordering = (FencePosition, FenceOrder);
 
-/// The orderings each of which alone prevents this execution. None if nothing was reordered, if it takes several
-/// together, or if it is too long to tell.
-pub fn preventing(again: &Again, model: Model) -> Vec<Ordering> {
-    let key = |event: &Event| (event.label, reads_writes(&event.kind));
-    let points: FxHashMap<_, u32> =
-        again.trace.events.iter().zip(&again.names).map(|(event, (point, _))| (key(event), *point)).collect();
-    let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
-    // Once all stores are visible threads only read what is there, as in a loop that nobody ends.
-    let count = |is: fn(&Event) -> bool| again.trace.events.iter().filter(|event| is(event)).count();
-    let stores = count(|event| matches!(event.kind, EventKind::Store { .. }));
-    let visible = stores == count(|event| matches!(event.kind, EventKind::Commit { .. }));
-    let is_store = |event: &Event| !matches!(event.kind, EventKind::Load { .. } | EventKind::Fence { .. });
-    let last = again.trace.events.iter().rposition(is_store).filter(|_| visible && model != Model::Pslo);
-    let mut trace = prefix(&again.trace, last.map_or(again.trace.events.len(), |last| last + 1));
-    if trace.events.len() > LONGEST {
-        trace = without_private(&trace);
-    }
-    if trace.events.len() > LONGEST || !is_possible(&trace, model) {
-        return Vec::new();
-    }
-    let weaker = weaker(model);
-    let mut preventing = Vec::new();
-    let met: BTreeSet<u32> = trace.events.iter().filter_map(point).collect();
-    for (own, before) in met.into_iter().flat_map(|point| [(point, true), (point, false)]) {
-        let place = FencePosition { point: own, before };
-        let prevents = |order: &FenceOrder| {
-            let fenced = with_fences(&trace, |event| point(event) == Some(own), before, *order);
-            !is_possible(&fenced, model)
-        };
-        if prevents(&FenceOrder::SeqCst) {
-            preventing.push((place, FenceOrder::SeqCst));
-            preventing.extend(weaker.iter().filter(|order| prevents(order)).map(|order| (place, *order)));
+/// An execution that has failed, as far as its failure goes.
+pub struct Failure {
+    trace: Trace,
+    /// For each event that accesses memory its program point.
+    points: Vec<Option<u32>>,
+}
+
+impl Failure {
+    /// `None` if it is too long to tell anything.
+    pub fn new(again: &Again, model: Model) -> Option<Failure> {
+        let points: FxHashMap<_, u32> =
+            again.trace.events.iter().zip(&again.names).map(|(event, (point, _))| (key(event), *point)).collect();
+        // Once all stores are visible threads only read what is there, as in a loop that nobody ends.
+        let count = |is: fn(&Event) -> bool| again.trace.events.iter().filter(|event| is(event)).count();
+        let stores = count(|event| matches!(event.kind, EventKind::Store { .. }));
+        let visible = stores == count(|event| matches!(event.kind, EventKind::Commit { .. }));
+        let is_store = |event: &Event| !matches!(event.kind, EventKind::Load { .. } | EventKind::Fence { .. });
+        let last = again.trace.events.iter().rposition(is_store).filter(|_| visible && model != Model::Pslo);
+        let mut trace = prefix(&again.trace, last.map_or(again.trace.events.len(), |last| last + 1));
+        if trace.events.len() > LONGEST {
+            trace = without_private(&trace);
         }
+        let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
+        let points = trace.events.iter().map(point).collect();
+        (trace.events.len() <= LONGEST).then_some(Failure { trace, points })
     }
-    preventing
+
+    /// The orderings each of which alone prevents this execution. None if nothing was reordered, or if it takes several
+    /// together.
+    pub fn preventing(&self, model: Model) -> Vec<Ordering> {
+        if !is_possible(&self.trace, model) {
+            return Vec::new();
+        }
+        let weaker = weaker(model);
+        let mut preventing = Vec::new();
+        let met: BTreeSet<u32> = self.points.iter().flatten().copied().collect();
+        for (point, before) in met.into_iter().flat_map(|point| [(point, true), (point, false)]) {
+            let place = FencePosition { point, before };
+            let prevents = |order: &FenceOrder| {
+                let fenced = with_fences(&self.trace, &self.sides(&[(place, *order)]));
+                !is_possible(&fenced, model)
+            };
+            if prevents(&FenceOrder::SeqCst) {
+                preventing.push((place, FenceOrder::SeqCst));
+                preventing.extend(weaker.iter().filter(|order| prevents(order)).map(|order| (place, *order)));
+            }
+        }
+        preventing
+    }
+
+    /// Do these orderings together prevent it, and those that were in force not?
+    pub fn is_prevented(&self, fences: &Fences, model: Model) -> bool {
+        let mut sides = self.sides(fences);
+        // A fence that was added has the label of an access.
+        let accesses: BTreeSet<u32> =
+            self.trace.events.iter().filter(|event| is_access(event)).map(|event| event.label).collect();
+        for (event, side) in self.trace.events.iter().zip(&mut sides) {
+            side.left_out = matches!(event.kind, EventKind::Fence { .. }) && accesses.contains(&event.label);
+        }
+        !is_possible(&with_fences(&self.trace, &sides), model)
+    }
+
+    /// For each event the fences around it.
+    fn sides(&self, fences: &Fences) -> Vec<Sides> {
+        let of = |point: &Option<u32>| {
+            let here = |before: bool| {
+                let is_here = |(place, _): &&Ordering| Some(place.point) == *point && place.before == before;
+                fences.iter().filter(is_here).map(|(_, order)| *order).collect()
+            };
+            Sides { before: here(true), behind: here(false), left_out: false }
+        };
+        self.points.iter().map(of).collect()
+    }
+}
+
+/// What is around an event, and whether it stays.
+struct Sides {
+    before: Vec<FenceOrder>,
+    behind: Vec<FenceOrder>,
+    left_out: bool,
+}
+
+fn key(event: &Event) -> (u32, (bool, bool)) {
+    (event.label, reads_writes(&event.kind))
 }
 
 /// What is weaker than a full fence, and keeps something in order that the model does not.
@@ -79,18 +128,18 @@ fn is_access(event: &Event) -> bool {
     reads_writes(&event.kind) != (false, false)
 }
 
-/// The same execution with a fence before or behind each of these accesses. Events are numbered anew.
-fn with_fences(trace: &Trace, is_there: impl Fn(&Event) -> bool, before: bool, order: FenceOrder) -> Trace {
+/// The same execution with fences around its events, and without some of its own. Events are numbered anew.
+fn with_fences(trace: &Trace, sides: &[Sides]) -> Trace {
     let mut numbers = vec![0; trace.events.len() + 1];
     let mut next = 0;
-    for event in &trace.events {
-        let fence = u32::from(is_there(event));
-        next += 1 + fence;
-        numbers[event.id.index()] = if before { next } else { next - fence };
+    for (event, sides) in trace.events.iter().zip(sides) {
+        next += sides.before.len() as u32 + u32::from(!sides.left_out);
+        numbers[event.id.index()] = next;
+        next += sides.behind.len() as u32;
     }
     let number = |id: EventId| EventId(numbers[id.index()]);
     let mut events: Vec<Event> = Vec::with_capacity(next as usize);
-    for event in &trace.events {
+    for (event, sides) in trace.events.iter().zip(sides) {
         let mut moved = event.clone();
         moved.id = number(event.id);
         match &mut moved.kind {
@@ -101,14 +150,15 @@ fn with_fences(trace: &Trace, is_there: impl Fn(&Event) -> bool, before: bool, o
             EventKind::Commit { store } => *store = number(*store),
             EventKind::Store { .. } | EventKind::Fence { .. } => {}
         }
-        let fence = is_there(event).then(|| Event {
-            id: EventId(if before { moved.id.0 - 1 } else { moved.id.0 + 1 }),
-            kind: EventKind::Fence { order },
+        let fence = |(id, order): (u32, &FenceOrder)| Event {
+            id: EventId(id),
+            kind: EventKind::Fence { order: *order },
             clock: Vec::new(),
-            ..moved.clone()
-        });
-        let (first, last) = if before { (fence, Some(moved)) } else { (Some(moved), fence) };
-        events.extend(first.into_iter().chain(last));
+            ..event.clone()
+        };
+        events.extend((events.len() as u32 + 1..).zip(&sides.before).map(fence));
+        events.extend((!sides.left_out).then_some(moved));
+        events.extend((events.len() as u32 + 1..).zip(&sides.behind).map(fence));
     }
     let mut coherence = trace.coherence.clone();
     for list in &mut coherence {

@@ -28,7 +28,7 @@ pub fn report(
     cycles.iter().for_each(|(cycle, _)| log.emit(Event::Cycle(cycle)));
     let cycles = cycles.into_iter().map(|(cycle, _)| cycle).collect();
     let report = |findings: Vec<Finding>| {
-        let harmful = search.cycles.iter().any(Candidate::is_harmful)
+        let harmful = search.all().any(Candidate::is_harmful)
             || findings.iter().any(|finding| finding.severity == Severity::Harmful);
         Report::Hunt(HuntReport {
             fencepost: env!("CARGO_PKG_VERSION").to_owned(),
@@ -52,10 +52,13 @@ pub fn report(
     finish(items, options.out.as_deref(), subject.describe(), log, report)
 }
 
-/// All cycles: root causes first, then what hurts most often, then what is real, then by program point.
+/// All cycles: those that are not critical last; root causes first, then what hurts most often, then what is real, then by program point.
 fn sorted<'a>(subject: &impl Subject, search: &'a Search) -> Vec<(HuntCycle, &'a Candidate)> {
+    let described = |candidates: &'a [Candidate], longer: bool| {
+        candidates.iter().map(move |candidate| (describe(subject, candidate, longer), candidate))
+    };
     let mut cycles: Vec<(HuntCycle, &Candidate)> =
-        search.cycles.iter().map(|candidate| (describe(subject, candidate), candidate)).collect();
+        described(&search.cycles, false).chain(described(&search.longer, true)).collect();
     cycles.sort_by_cached_key(|(cycle, candidate)| {
         let rank = match cycle.outcome {
             Severity::Harmful => 0,
@@ -64,6 +67,7 @@ fn sorted<'a>(subject: &impl Subject, search: &'a Search) -> Vec<(HuntCycle, &'a
             Severity::Infeasible => 3,
         };
         (
+            cycle.longer,
             rank,
             !candidate.root_cause,
             cycle.trials - cycle.harmful,
@@ -110,7 +114,7 @@ fn message(cycle: &HuntCycle) -> String {
     format!("accesses at lines {} form a happens-before cycle{harm}", lines.join(", "))
 }
 
-fn describe(subject: &impl Subject, candidate: &Candidate) -> HuntCycle {
+fn describe(subject: &impl Subject, candidate: &Candidate, longer: bool) -> HuntCycle {
     let points = subject.points();
     let label = |point: u32, thread: u32| {
         let point = &points[point as usize];
@@ -124,6 +128,7 @@ fn describe(subject: &impl Subject, candidate: &Candidate) -> HuntCycle {
     HuntCycle {
         labels: labels.collect(),
         length: candidate.cycle.length(),
+        longer,
         models: candidate.models.clone(),
         trials: candidate.trials,
         exposed: candidate.exposed,

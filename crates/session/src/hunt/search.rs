@@ -1,6 +1,7 @@
 //! The search: prediction, then trials.
 
 use super::candidate::Candidate;
+use super::longer::find_longer;
 use super::options::{Options, is_late};
 use super::published::predicted;
 use super::settle;
@@ -36,6 +37,35 @@ pub struct Search {
     pub fails: bool,
     /// What that showed.
     pub witnesses: Vec<Exposure>,
+    /// If every execution was looked at: how many rounds of loops that wait were gone.
+    pub rounds: u32,
+    /// Cycles that are not critical: others are in them.
+    pub longer: Vec<Candidate>,
+}
+
+impl Search {
+    /// The cycles, those that are not critical last.
+    pub fn all(&self) -> impl Iterator<Item = &Candidate> {
+        self.cycles.iter().chain(&self.longer)
+    }
+
+    /// For these cycles, with what was seen of the program.
+    pub fn new(seen: Seen, cycles: Vec<Candidate>) -> Search {
+        Search {
+            complete: !seen.unjudged,
+            executions: seen.executions,
+            blocked: seen.blocked,
+            seen,
+            cycles,
+            prediction: Duration::ZERO,
+            campaign: 0,
+            settled: false,
+            fails: false,
+            witnesses: Vec::new(),
+            rounds: 0,
+            longer: Vec::new(),
+        }
+    }
 }
 
 /// Predicts and tries; what is found under stronger models counts.
@@ -49,7 +79,9 @@ pub fn search(
     deadline: Option<Instant>,
 ) -> Result<Search, Error> {
     let seen = look(subject, options, fences)?;
-    under(subject, options, fences, deadline, seen, Role::Asked)
+    let mut search = under(subject, options, fences, deadline, seen, Role::Asked)?;
+    find_longer(subject, options, fences, deadline, &mut search)?;
+    Ok(search)
 }
 
 /// The same under this model alone.
@@ -93,6 +125,7 @@ fn under(
     let whole = if small { settle::histories(subject, options, fences, &mut seen)? } else { None };
     let mut search = predict(options, subject.points(), deadline, seen);
     if let Some(rounds) = whole {
+        search.rounds = rounds;
         settle::settle(subject, options.model, rounds, fences, &mut search)?;
         if search.settled && !search.fails && fails_at_random(subject, fences, &mut search)? {
             subject.distrust();
@@ -164,18 +197,10 @@ fn predict(options: &Options, points: &[ProgramPoint], deadline: Option<Instant>
             }
         }
     }
-    let (executions, blocked, unjudged) = (seen.executions, seen.blocked, seen.unjudged);
-    Search {
-        seen,
-        cycles: candidates,
-        // Where no execution came to its end, nobody knows what is behind the limit.
-        complete: found.complete && !unjudged && !is_late(deadline) && (executions == 0 || blocked < executions),
-        executions,
-        blocked,
-        prediction,
-        settled: false,
-        fails: false,
-        campaign: 0,
-        witnesses: Vec::new(),
-    }
+    let mut search = Search::new(seen, candidates);
+    // Where no execution came to its end, nobody knows what is behind the limit.
+    search.complete &=
+        found.complete && !is_late(deadline) && (search.executions == 0 || search.blocked < search.executions);
+    search.prediction = prediction;
+    search
 }

@@ -43,7 +43,7 @@ pub fn trials(
     let mut round = Round::new(subject, options, fences, deadline);
     let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
     let mut is_cut = false;
-    if options.methods.solve && !search.settled && round.campaign(search)? {
+    if options.methods.solve && !search.settled && round.campaign(search)? && !options.longer {
         // Whatever was predicted and tried: what fails under the model is not to be called harmless.
         search.complete = false;
         search.seen.notes.push(
@@ -87,7 +87,7 @@ pub fn trials(
         round.lend(search, &good);
         round.solve(search, &mut lessons, false, &mut good)?;
     }
-    if options.methods.solve && !search.settled {
+    if options.methods.solve && !search.settled && !options.longer {
         search.campaign += round.follow(search, &good)?;
     }
     let mut chosen: BTreeMap<usize, Vec<StrategySpec>> = BTreeMap::new();
@@ -138,7 +138,7 @@ pub fn trials(
             search.witnesses.extend(harm.map(|exposure| Exposure { attempt: i, ..exposure.clone() }));
         }
     }
-    if is_cut && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
+    if is_cut && !options.longer && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
         search.complete = false;
         search.seen.notes.push(format!(
             "executions have more than {} steps before a violation: whether those that were not brought about are \

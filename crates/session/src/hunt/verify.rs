@@ -26,9 +26,10 @@ pub fn verify(
     log: &mut Log<'_>,
 ) -> Result<(), Error> {
     let exposures: Vec<&Exposure> =
-        search.cycles.iter().filter_map(|candidate| Some(&candidate.witness.as_ref()?.exposure)).collect();
+        search.all().filter_map(|candidate| Some(&candidate.witness.as_ref()?.exposure)).collect();
     let again = subject.again(&exposures, &[])?;
-    let candidates = search.cycles.iter_mut().filter(|candidate| candidate.witness.is_some());
+    let candidates = search.cycles.iter_mut().chain(&mut search.longer);
+    let candidates = candidates.filter(|candidate| candidate.witness.is_some());
     let mut unseen = 0;
     for (candidate, again) in candidates.zip(&again) {
         if is_late(options.end) {
