@@ -104,6 +104,11 @@ pub trait Threads {
         None
     }
 
+    /// Exploration takes `thread` to wait in a loop, because of what [`digest`](Threads::digest) says.
+    fn takes_to_wait(&mut self, thread: ThreadId) {
+        let _ = thread;
+    }
+
     /// Has the program given this execution up? Then exploration leaves it, and goes on with the next.
     fn is_abandoned(&self) -> bool {
         false

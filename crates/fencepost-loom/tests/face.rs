@@ -58,7 +58,6 @@ fn seq_cst_accesses_are_in_one_order() {
 
 /// A spin lock, with no yield in its loop; the cell sees that it excludes.
 #[test]
-#[ignore = "a loop around a compare-exchange is not recognised as one that waits: it goes on to the limit of events"]
 fn a_spin_lock_needs_no_yield() {
     struct Lock(AtomicUsize, UnsafeCell<usize>);
     // SAFETY: the lock excludes; the check sees whether it does.

@@ -110,6 +110,65 @@ pub struct Quarantine;
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
     static FREED: RefCell<Vec<(*mut u8, Layout)>> = const { RefCell::new(Vec::new()) };
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+    /// The blocks that threads of the check have allocated in this execution, if they are watched: where, how long.
+    static ALLOCATED: RefCell<Vec<(*mut u8, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Until this is dropped, what is allocated is Fencepost's own.
+pub(crate) struct Internal(bool);
+
+impl Internal {
+    pub(crate) fn enter() -> Internal {
+        Internal(RUNNING.replace(false))
+    }
+}
+
+impl Drop for Internal {
+    fn drop(&mut self) {
+        RUNNING.set(self.0);
+    }
+}
+
+/// An execution begins; is what its threads allocate to be watched?
+pub(crate) fn watch(watched: bool) {
+    WATCHED.set(watched);
+    ALLOCATED.with_borrow_mut(Vec::clear);
+}
+
+/// What the blocks hold that are watched, summed up. Freed ones are among them: they are kept to the end.
+pub(crate) fn contents() -> u64 {
+    let mix = |at: usize, word: usize| {
+        let both = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word as u64;
+        (both ^ (both >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let of_block = |block: &(*mut u8, usize)| {
+        let (start, length) = *block;
+        let word = size_of::<usize>();
+        let whole = if start.addr().is_multiple_of(word) { length / word * word } else { 0 };
+        let words = (0..whole).step_by(word).map(|i| {
+            let at = start.wrapping_add(i);
+            // SAFETY: the block is not given back before the execution ends, its threads do not run, and the address is
+            // aligned. What was never written is taken as it is: a volatile read does.
+            (at.addr(), unsafe { at.cast::<usize>().read_volatile() })
+        });
+        let rest = (whole..length).map(|i| {
+            let at = start.wrapping_add(i);
+            // SAFETY: as above.
+            (at.addr(), usize::from(unsafe { at.read_volatile() }))
+        });
+        words.chain(rest).fold(0_u64, |sum, (at, word)| sum.wrapping_add(mix(at, word)))
+    };
+    ALLOCATED.with_borrow(|blocks| blocks.iter().map(of_block).fold(0, u64::wrapping_add))
+}
+
+/// Watches a new block, if it is one of the program's.
+fn note_block(block: *mut u8, length: usize) -> *mut u8 {
+    if WATCHED.try_with(Cell::get).unwrap_or(false) && RUNNING.try_with(Cell::get).unwrap_or(false) {
+        let _own = Internal::enter();
+        let _ = ALLOCATED.try_with(|blocks| blocks.borrow_mut().push((block, length)));
+    }
+    block
 }
 
 /// Threads of a check run from now on, or no longer.
@@ -134,12 +193,12 @@ pub(crate) fn release() {
 unsafe impl GlobalAlloc for Quarantine {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
+        note_block(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
+        note_block(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {

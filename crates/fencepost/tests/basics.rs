@@ -126,6 +126,51 @@ fn a_loop_that_counts_its_rounds_is_no_loop_that_waits() {
 }
 
 #[test]
+fn a_loop_that_counts_its_rounds_on_the_heap_is_none_either() {
+    // The stack is the same in every round: what the loop changes is in a box, and in a vector that grows.
+    let (seen, _) = outcomes(Config::new(), || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(1, Release));
+        let (mut rounds, mut all) = (Box::new(0), Vec::new());
+        while flag.load(Acquire) == 0 && *rounds < 3 {
+            *rounds += 1;
+            all.push(*rounds);
+        }
+        thread.join().unwrap();
+        assert_eq!(all.len(), *rounds as usize);
+        vec![*rounds]
+    });
+    assert_eq!(seen, [[0], [1], [2], [3]]);
+}
+
+#[test]
+fn a_loop_around_a_compare_exchange_waits() {
+    // Who does not get the lock waits for it: there are two orders. A first round may differ from the second by what is
+    // left on the stack, so that each thread goes around twice at most before it is seen to wait. A weak one also fails
+    // for no reason: two ways to go around, three numbers of rounds, two threads, two orders.
+    for (weak, most) in [(false, 8), (true, 36)] {
+        let (seen, summary) = outcomes(Config::new(), move || {
+            let lock = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+            let enter = move |lock: &(AtomicU32, AtomicU32)| {
+                let take = if weak { AtomicU32::compare_exchange_weak } else { AtomicU32::compare_exchange };
+                while take(&lock.0, 0, 1, Acquire, Relaxed).is_err() {}
+                let before = lock.1.load(Relaxed);
+                lock.1.store(before + 1, Relaxed);
+                lock.0.store(0, Release);
+                before
+            };
+            let other = Arc::clone(&lock);
+            let thread = thread::spawn(move || enter(&other));
+            let mine = enter(&lock);
+            vec![mine, thread.join().unwrap()]
+        });
+        assert_eq!(seen, [[0, 1], [1, 0]]);
+        assert!(summary.complete && summary.executions <= most, "{summary}");
+    }
+}
+
+#[test]
 fn a_loop_that_nobody_ends_is_a_livelock() {
     let failure = Config::new().run(|| {
         let flag = AtomicU32::new(0);

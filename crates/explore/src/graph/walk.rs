@@ -251,6 +251,7 @@ impl<T: Threads> Walk<T> {
                     let standing = (yields > 1).then(|| (self.program.label(thread), self.local_state(thread)));
                     if standing == yielded && standing.is_some_and(|(_, state)| state.is_some()) {
                         let round = graph.thread(thread).len() as u32;
+                        self.program.takes_to_wait(thread);
                         return Settled::Waits(State::Spinning { round, writes: false });
                     }
                     yielded = standing;
@@ -460,6 +461,7 @@ impl<T: Threads> Walk<T> {
                 if now == data.digest {
                     last = last.or(Some(State::Spinning { round: i as u32, writes: writes > 0 }));
                     if met == self.rounds {
+                        self.program.takes_to_wait(thread);
                         return last;
                     }
                     met += 1;

@@ -19,6 +19,8 @@ pub(super) struct Explored {
     pub(super) complete: bool,
     /// Did the program look at the counts of `Arc`s?
     pub(super) observed: bool,
+    /// Was a thread taken to wait in a loop, although nobody looked at what it changes on the heap?
+    pub(super) suspects: bool,
     pub(super) found: Option<Found>,
 }
 
@@ -114,13 +116,20 @@ struct Watch<'a> {
     explored: Explored,
     /// Was a limit met?
     limited: bool,
+    watches_heap: bool,
     shared: &'a std::sync::atomic::AtomicU64,
 }
 
 impl<'a> Watch<'a> {
-    fn new(config: &'a Config, shared: &'a std::sync::atomic::AtomicU64) -> Watch<'a> {
+    fn new(config: &'a Config, watches_heap: bool, shared: &'a std::sync::atomic::AtomicU64) -> Watch<'a> {
         let started = Instant::now();
-        Watch { config, started, told: started, explored: Explored::default(), limited: false, shared }
+        Watch { config, started, told: started, explored: Explored::default(), limited: false, watches_heap, shared }
+    }
+
+    /// Ends the exploration if it has to start over with an eye on the heap.
+    fn goes_on(&mut self) -> Flow {
+        self.explored.suspects = !self.watches_heap && Program::context().waits.get();
+        if self.explored.suspects { Flow::Break(()) } else { Flow::Continue(()) }
     }
 
     fn plan(&self, steps: Vec<GraphStep>) -> Plan {
@@ -166,6 +175,7 @@ impl<'a> Watch<'a> {
 
 impl Visitor<Program> for Watch<'_> {
     fn execution(&mut self, _: &Program, graph: &Graph) -> Flow {
+        self.goes_on()?;
         if self.config.leaks
             && let Some(leak) = Found::leak(|| self.plan(steps_of(graph)))
         {
@@ -176,6 +186,7 @@ impl Visitor<Program> for Watch<'_> {
     }
 
     fn stuck(&mut self, _: &Program, graph: &Graph, stuck: Stuck) -> Flow {
+        self.goes_on()?;
         let kind = match stuck {
             Stuck::Deadlock(_) => FindingKind::Deadlock,
             Stuck::Livelock(_) => FindingKind::Livelock,
@@ -215,12 +226,14 @@ impl Visitor<Program> for Watch<'_> {
     }
 
     fn ended(&mut self, _: &Program, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
+        self.goes_on()?;
         self.explored.executions += 1;
         let found = Found::of_thread(end.thread, self.plan(steps_to_end(graph, end.thread, others)));
         self.found(found)
     }
 
     fn race(&mut self, _: &Program, graph: &Graph, first: Node, second: Node) -> Flow {
+        self.goes_on()?;
         self.explored.executions += 1;
         let message = "two threads access the same atomic, one of them as if it were alone, and nothing orders them";
         let mut found = Found::new(FindingKind::DataRace, message.to_owned(), self.plan(steps_of(graph)));
@@ -235,17 +248,18 @@ impl Visitor<Program> for Watch<'_> {
 
 /// Explores everything that `config` permits, on kernel threads of its own.
 pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, String> {
+    let watches_heap = program.settings().watches_heap;
     let count = std::sync::atomic::AtomicU64::new(0);
     let watches = std::thread::scope(|scope| {
         let run = || {
             if config.jobs > 1 {
-                return explore_parallel(program, options(config), config.jobs, || Watch::new(config, &count))
+                return explore_parallel(program, options(config), config.jobs, || Watch::new(config, watches_heap, &count))
                     .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
             }
             let mut explorer = Explorer::new(program.clone(), options(config))?;
             let watch = explorer.explore(|| {
                 count.store(0, std::sync::atomic::Ordering::Relaxed);
-                Watch::new(config, &count)
+                Watch::new(config, watches_heap, &count)
             })?;
             let observed = Program::context().arcs_observed.get();
             Ok(vec![(Explored { observed, ..watch.explored }, watch.limited)])
@@ -258,6 +272,7 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
         all.executions += explored.executions;
         all.blocked += explored.blocked;
         all.observed |= explored.observed;
+        all.suspects |= explored.suspects;
         all.complete &= !limited;
         all.found = all.found.or(explored.found);
     }

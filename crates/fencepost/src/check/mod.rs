@@ -72,20 +72,25 @@ impl Config {
             };
         }
         let started = std::time::Instant::now();
-        // Counts of `Arc`s are left out until somebody looks at them, or something fails.
-        for exact in [false, true] {
-            if !exact && self.jobs > 1 {
-                continue;
-            }
-            let program = Program::new(Arc::clone(&test), self.settings(exact));
+        // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the heap
+        // is left out until a loop seems to wait.
+        let mut settings = Settings { watches_heap: false, ..self.settings(self.jobs > 1) };
+        loop {
+            let program = Program::new(Arc::clone(&test), settings);
             let outcome = match self.method {
                 Method::Graph => explore::explore(self, &program),
                 Method::Random { executions, seed } => sample::sample(self, &program, executions, seed),
             };
             let mut outcome = outcome.map_err(|error| Failure::unusable(&error))?;
-            if !exact && (outcome.found.is_some() || outcome.observed) {
+            if outcome.suspects {
+                settings.watches_heap = true;
                 continue;
             }
+            if !settings.exact_arcs && (outcome.found.is_some() || outcome.observed) {
+                settings.exact_arcs = true;
+                continue;
+            }
+            let exact = settings.exact_arcs;
             return match outcome.found.take() {
                 Some(found) => {
                     let failure = self.failure(&test, found, exact, &name, outcome.executions);
@@ -104,7 +109,6 @@ impl Config {
                 }),
             };
         }
-        unreachable!("the second round is the last")
     }
 
     /// Runs one recorded execution of `test`; the failure, if it fails again.
@@ -122,6 +126,7 @@ impl Config {
             thread_panics: self.thread_panics,
             spins: self.spin_detection,
             exact_arcs,
+            watches_heap: true,
         }
     }
 

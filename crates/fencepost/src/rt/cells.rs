@@ -8,6 +8,7 @@
 
 use super::context::{Context, Fault, FaultKind, fail};
 use super::objects::{Kind, Stamp};
+use crate::alloc::Internal;
 use fencepost_trace::ThreadId;
 use std::panic::Location as Caller;
 
@@ -91,7 +92,10 @@ impl Context {
                 state.reading += 1;
                 match state.reads.iter_mut().find(|done| done.thread == thread) {
                     Some(done) => *done = own,
-                    None => state.reads.push(own),
+                    None => {
+                        let _own = Internal::enter();
+                        state.reads.push(own);
+                    }
                 }
             }
             Plain::Write => {

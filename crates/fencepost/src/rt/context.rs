@@ -3,6 +3,7 @@
 use super::fiber::Suspend;
 use super::local_state::{self, Registers};
 use super::objects::{Kind, Objects, Stamp};
+use crate::alloc::Internal;
 use fencepost_trace::{Failure, Hidden, Label, Location, Op, Reply, ThreadId};
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -53,6 +54,8 @@ pub(crate) struct ThreadState {
     pub(super) registers: Registers,
     /// How often it has written plain memory that is known.
     pub(super) writes: u64,
+    /// What it has changed on the heap, summed up: see [`heap`](super::heap).
+    pub(super) changed: u64,
     /// Has it panicked, and not been caught by the program since?
     pub(crate) unwinding: bool,
     pub(crate) panic: Option<String>,
@@ -91,6 +94,10 @@ pub(crate) struct Context {
     pub(super) past_panics: Cell<bool>,
     /// How many last `Arc`s are being dropped.
     pub(crate) dropping: Cell<u32>,
+    /// Was a thread taken to wait in a loop?
+    pub(crate) waits: Cell<bool>,
+    /// What the heap of the execution holds, as a number, if it is watched.
+    pub(super) heap: Cell<u64>,
 }
 
 /// What the types have to know of the configuration.
@@ -101,6 +108,8 @@ pub(crate) struct Settings {
     pub(crate) spins: bool,
     /// Are the counts of `Arc`s locations? Only then does it matter who is the last.
     pub(crate) exact_arcs: bool,
+    /// Is it looked at what threads change on the heap? Only where a loop seems to wait does it matter.
+    pub(crate) watches_heap: bool,
 }
 
 thread_local! {
@@ -167,6 +176,8 @@ impl Context {
                     arcs_observed: Cell::new(false),
                     past_panics: Cell::new(false),
                     dropping: Cell::new(0),
+                    waits: Cell::new(false),
+                    heap: Cell::new(0),
                 })
             };
             Rc::clone(current.borrow_mut().get_or_insert_with(fresh))
@@ -200,6 +211,7 @@ impl Context {
         if let Some(label) = self.labels.borrow().get(&key) {
             return *label;
         }
+        let _own = Internal::enter();
         let mut known = LABELS.lock().unwrap_or_else(PoisonError::into_inner);
         let label = known.iter().position(|other| *other == caller).unwrap_or_else(|| {
             known.push(caller);
@@ -260,6 +272,7 @@ impl Context {
 
     /// Something that must be gone when the execution ends.
     pub(crate) fn track(&self, what: &'static str, caller: &'static Caller<'static>) -> u64 {
+        let _own = Internal::enter();
         let number = self.next_tracked.get() + 1;
         self.next_tracked.set(number);
         self.tracked.borrow_mut().insert(number, (what, self.label(caller)));

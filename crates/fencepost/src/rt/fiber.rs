@@ -6,7 +6,8 @@
 //! is no more. Its memory stays behind, and its stack is used again.
 
 use super::context::{Context, Fault, FaultKind, Newborn};
-use corosensei::stack::{DefaultStack, Stack};
+use super::local_state;
+use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use fencepost_trace::{Failure, Op, Reply, ThreadId};
 use std::cell::RefCell;
@@ -15,7 +16,11 @@ use std::rc::Rc;
 
 /// How a fiber gives way.
 #[derive(Clone, Copy)]
-pub(super) struct Suspend(*const Yielder<Reply, Op>);
+pub(super) struct Suspend {
+    yielder: *const Yielder<Reply, Op>,
+    /// Where the stack of its bodies begins.
+    base: usize,
+}
 
 impl Suspend {
     /// To the engine, until it answers.
@@ -23,7 +28,13 @@ impl Suspend {
     pub(super) fn to_engine(self, op: Op) -> Reply {
         // SAFETY: the yielder lives on the fiber's own stack as long as the fiber runs, and only the code that runs on
         // this fiber gets here: `Context::running` says whose turn it is.
-        unsafe { (*self.0).suspend(op) }
+        unsafe { (*self.yielder).suspend(op) }
+    }
+
+    /// Where the stack of its bodies begins. What lies above is the coroutine's, and says among other things where the
+    /// engine resumed it from.
+    pub(super) fn base(self) -> usize {
+        self.base
     }
 }
 
@@ -33,7 +44,6 @@ pub(super) struct Fiber {
     coroutine: Option<Coroutine<Reply, Op, (), DefaultStack>>,
     context: Rc<Context>,
     next: Rc<RefCell<Option<Newborn>>>,
-    base: usize,
     /// Is it in the middle of a body?
     busy: bool,
 }
@@ -47,25 +57,20 @@ impl Fiber {
     }
 
     fn on(stack: DefaultStack, context: &Rc<Context>, thread: ThreadId) -> Fiber {
-        let base = stack.base().get();
         let next: Rc<RefCell<Option<Newborn>>> = Rc::default();
         let owner = Rc::clone(context);
         let (context, bodies) = (Rc::clone(context), Rc::clone(&next));
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Reply, Op>, _: Reply| {
             loop {
-                context.threads.borrow_mut()[thread.index()].suspend = Some(Suspend(yielder));
+                let suspend = Suspend { yielder, base: local_state::here().stack() };
+                context.threads.borrow_mut()[thread.index()].suspend = Some(suspend);
                 scrub();
                 let newborn = bodies.take().expect("internal error: a fiber runs without a body");
                 let ended = run(&context, thread, newborn);
                 yielder.suspend(ended);
             }
         });
-        Fiber { coroutine: Some(coroutine), context: owner, next, base, busy: false }
-    }
-
-    /// Where its stack begins.
-    pub(super) fn base(&self) -> usize {
-        self.base
+        Fiber { coroutine: Some(coroutine), context: owner, next, busy: false }
     }
 
     /// Lets it run `newborn` when it is resumed next.

@@ -5,14 +5,21 @@
 //! the
 //! moment when the thread asks for an operation.
 //!
-//! What is not seen is memory that only this thread uses and that is not on its stack: a loop that counts its rounds in
-//! a `Box` looks as if it waited. Counters in [`Cell`](crate::cell::Cell)s and thread-locals are seen.
+//! What a thread changes on the heap is known from the allocator, once an exploration has met a loop that seems to wait
+//! ([`heap`](super::heap)): a loop that counts its rounds in a `Box` does not.
 
 /// The stack pointer, and the registers that a call preserves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Registers {
     stack: usize,
     preserved: [usize; 6],
+}
+
+impl Registers {
+    /// The stack pointer.
+    pub(super) fn stack(&self) -> usize {
+        self.stack
+    }
 }
 
 /// The registers of the caller.

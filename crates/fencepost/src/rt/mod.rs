@@ -5,6 +5,7 @@
 //! - `fiber`: threads of the program as fibers;
 //! - `objects`: which object is which, in every run;
 //! - `cells`: plain accesses and their races;
+//! - `heap`: what a thread has changed on the heap;
 //! - `local_state`: where a thread stands and what its variables hold, for loops that wait;
 //! - `panics`: panics of the program are kept, not printed;
 //! - `program`: all of this as [`Threads`](fencepost_engine::Threads).
@@ -12,6 +13,7 @@
 mod cells;
 mod context;
 mod fiber;
+mod heap;
 mod local_state;
 mod objects;
 mod panics;

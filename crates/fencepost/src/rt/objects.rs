@@ -13,6 +13,7 @@
 
 use super::cells::PlainState;
 use super::context::Context;
+use crate::alloc::Internal;
 use fencepost_trace::{Hidden, Location, Size, ThreadId};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -128,6 +129,7 @@ impl Context {
 
     #[cold]
     fn new_object(&self, stamp: &Stamp, seen: u64, own: u64, kind: Kind, initial: u128) -> (u32, bool) {
+        let _own = Internal::enter();
         let mut objects = self.objects.borrow_mut();
         let address = std::ptr::from_ref(stamp).addr();
         let is_foreign = seen != 0 && seen >> (INDEX_BITS + EXECUTION_BITS) != self.worker;

@@ -36,6 +36,11 @@ impl Program {
         Program { body, settings }
     }
 
+    /// How it is run.
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings
+    }
+
     /// Nothing is known of what happens before what `thread` does: no race is told.
     pub(crate) fn forget_clock(&mut self, thread: ThreadId) {
         with_local(|local| {
@@ -88,6 +93,8 @@ impl Threads for Program {
             }
             local.context.begin();
             crate::alloc::release();
+            crate::alloc::watch(self.settings.watches_heap);
+            local.context.heap.set(0);
             std::mem::take(&mut local.expecting).into_iter().for_each(std::mem::forget);
             let body = Arc::clone(&self.body);
             local.begin(ThreadId(0), Newborn { body: Box::new(move || body()), name: None });
@@ -110,6 +117,9 @@ impl Threads for Program {
             let op = fiber.resume(reply);
             crate::alloc::set_running(false);
             local.context.running.set(None);
+            if self.settings.watches_heap {
+                local.context.note_changes(thread);
+            }
             if op == Op::Spawn {
                 let newborn = local.context.newborn.take().expect("a spawn leaves the body of its thread");
                 local.expecting.push((thread, newborn));
@@ -167,6 +177,10 @@ impl Threads for Program {
         })
     }
 
+    fn takes_to_wait(&mut self, _: ThreadId) {
+        with_local(|local| local.context.waits.set(true));
+    }
+
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         if !self.settings.spins {
             return None;
@@ -174,9 +188,8 @@ impl Threads for Program {
         with_local(|local| {
             let threads = local.context.threads.borrow();
             let state = threads.get(thread.index())?;
-            let base = local.fibers.get(thread.index())?.as_ref()?.base();
-            let digest = local_state::digest(&state.registers, base)?;
-            Some(digest ^ state.writes.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            let digest = local_state::digest(&state.registers, state.suspend?.base())?;
+            Some(digest ^ state.writes.wrapping_add(state.changed).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         })
     }
 }
