@@ -253,8 +253,10 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
     let watches = std::thread::scope(|scope| {
         let run = || {
             if config.jobs > 1 {
-                return explore_parallel(program, options(config), config.jobs, || Watch::new(config, watches_heap, &count))
-                    .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
+                return explore_parallel(program, options(config), config.jobs, || {
+                    Watch::new(config, watches_heap, &count)
+                })
+                .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
             }
             let mut explorer = Explorer::new(program.clone(), options(config))?;
             let watch = explorer.explore(|| {
