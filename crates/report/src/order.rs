@@ -58,7 +58,8 @@ impl Timeline {
             numbers[event.index()] = position as u32 + 1;
         }
         let mut visible = numbers.clone();
-        let has_buffers = has_buffers(trace);
+        // A graph knows of none.
+        let has_buffers = order == Order::Executed && has_buffers(trace);
         for event in &trace.events {
             match event.kind {
                 EventKind::Commit { store } => visible[store.index()] = numbers[event.id.index()],
