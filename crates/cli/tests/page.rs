@@ -59,6 +59,10 @@ fn a_race_with_both_places_and_the_execution() {
     assert!(parts(&page, "step") > 3, "{page}");
     assert!(page.contains("fencepost replay fencepost-out/finding-1.json"));
     assert!(panel(&page).contains("what threads could read"), "{page}");
+    // Below it is the execution that was met first, laid out when somebody looks at it.
+    assert!(page.contains("as it was met first: ") && page.contains("<p class=\"needs\">needs "), "{page}");
+    let first = opened(&directory.path().join("page.html"), "#finding-1/first").expect("it was just there");
+    assert_eq!((page.matches("class=\"board\"").count(), first.matches("class=\"board\"").count()), (1, 2));
     // The same page from what the run has left.
     let made = fencepost(directory.path(), &["report", "fencepost-out", "-o", "again.html"]);
     assert_eq!((made.status, made.stdout.trim()), (0, "again.html"), "{}", made.stderr);

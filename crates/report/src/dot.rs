@@ -23,7 +23,7 @@ pub fn render(document: &Document<'_>, _: TextStyle) -> String {
 /// An execution as a graph; of a long one, what the text shows.
 pub fn graph(name: &str, shown: &ShownExecution, with_cycle: bool) -> String {
     let view = Execution::from(shown);
-    let timeline = Timeline::new(view.trace, view.order);
+    let timeline = Timeline::of(&view);
     let kept = relevant_events(&view, &timeline);
     let is_kept = |id: EventId| !id.is_init() && kept.get(id.index() - 1).copied().unwrap_or(false);
     let edges = edges(view.trace);

@@ -5,7 +5,8 @@
 //! it does not see, and writes come in coherence order, as far as that is possible. If the execution is sequentially
 //! consistent, it always is, and no read is stale.
 
-use fencepost_trace::{Event, EventId, EventKind, StoreOrder, Trace};
+use crate::text::Execution;
+use fencepost_trace::{Event, EventId, EventKind, Model, StoreOrder, Trace};
 use std::collections::BTreeMap;
 
 /// Where the order comes from.
@@ -32,8 +33,8 @@ pub struct Timeline {
     /// For each list of the coherence order and each store of it: the first time at which that one or a later one is
     /// visible, and the first at which one of them was made.
     first: Vec<Vec<(u32, u32)>>,
-    /// The file that most events are in.
-    file: String,
+    /// The file that most events are in, if files are to be told at all.
+    file: Option<String>,
 }
 
 /// What is odd about a read.
@@ -57,7 +58,8 @@ impl Timeline {
             numbers[event.index()] = position as u32 + 1;
         }
         let mut visible = numbers.clone();
-        let has_buffers = trace.events.iter().any(|event| matches!(event.kind, EventKind::Commit { .. }));
+        // A graph knows of none.
+        let has_buffers = order == Order::Executed && has_buffers(trace);
         for event in &trace.events {
             match event.kind {
                 EventKind::Commit { store } => visible[store.index()] = numbers[event.id.index()],
@@ -79,12 +81,18 @@ impl Timeline {
             first
         });
         let first = first.collect();
-        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first, file: usual_file(trace) }
+        Timeline { events, numbers, visible, newer: NewerStores::new(trace), first, file: None }
     }
 
-    /// Is this the file that most events are in? Places in others are told with theirs.
+    /// Of an execution that is shown: places in other files than the program's most frequent one are told with theirs.
+    pub(crate) fn of(shown: &Execution<'_>) -> Timeline {
+        let file = Some(usual_file(shown));
+        Timeline { file, ..Timeline::new(shown.trace, shown.order) }
+    }
+
+    /// Need the file of a place not be told?
     pub(crate) fn is_usual_file(&self, file: &str) -> bool {
-        self.file == file
+        self.file.as_ref().is_none_or(|usual| usual == file)
     }
 
     /// The events in order.
@@ -134,11 +142,27 @@ impl Timeline {
     }
 }
 
-/// The file that most events of a trace are in; of several the first by name.
-fn usual_file(trace: &Trace) -> String {
+/// Do stores go through buffers? A trace does not say so if none has left one, but then nobody else has read any.
+fn has_buffers(trace: &Trace) -> bool {
+    let commits = trace.events.iter().any(|event| matches!(event.kind, EventKind::Commit { .. }));
+    let is_foreign = |event: &Event| {
+        let store = source_of(event).and_then(|from| trace.event(from));
+        store.is_some_and(|store| {
+            let weak = matches!(store.kind, EventKind::Store { order, .. } if order != StoreOrder::SeqCst);
+            weak && store.thread != event.thread && event.kind.location().is_some_and(|at| at.as_hidden().is_none())
+        })
+    };
+    let buffered = matches!(trace.model, Model::Tso | Model::Pso | Model::Pslo);
+    buffered && (commits || !trace.events.iter().any(is_foreign))
+}
+
+/// The file of the program that most events are in; of several the first by name.
+fn usual_file(shown: &Execution<'_>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for label in trace.events.iter().filter_map(|event| trace.label(event)).filter(|label| label.line != 0) {
-        *counts.entry(&label.file).or_default() += 1;
+    let labels = shown.trace.labels.iter().map(|label| label.line != 0 && !shown.describe.is_library(label));
+    let is_own: Vec<bool> = labels.collect();
+    for event in shown.trace.events.iter().filter(|event| is_own.get(event.label as usize) == Some(&true)) {
+        *counts.entry(&shown.trace.labels[event.label as usize].file).or_default() += 1;
     }
     let most = counts.iter().rev().max_by_key(|(_, count)| **count);
     most.map_or_else(String::new, |(file, _)| (*file).to_owned())

@@ -207,7 +207,7 @@ fn uri(file: &str) -> String {
 /// The execution: what the text report shows of it, a flow for each thread.
 fn code_flow(shown: &ShownExecution) -> Value {
     let view = Execution::from(shown);
-    let timeline = Timeline::new(view.trace, view.order);
+    let timeline = Timeline::of(&view);
     let kept = relevant_events(&view, &timeline);
     let mut flows: Vec<(ThreadId, Vec<Value>)> = Vec::new();
     let mut add = |thread: ThreadId, step: Value| match flows.iter_mut().find(|(known, _)| *known == thread) {

@@ -576,8 +576,8 @@ fn what_is_essential_is_said() {
     let said = |finding: Finding| text::finding(&finding, 10_000, &SampleNames, style(100));
     let first = FirstMet { needs: needs(17, 4, 0, 143), tried: 90, replay: Some("out/finding-1-first.json".into()) };
     let short = said(Finding { needs: Some(needs(2, 1, 0, 12)), first_met: Some(first), ..data_race() });
-    let line = "  needs 1 stale read and 2 context switches, in 12 operations (met first: 4 stale reads and 17 \
-                context\n  switches, 143 operations)\n";
+    let line = "  needs 1 stale read and 2 context switches, in 12 operations (met first: 4 stale reads and 17\n  \
+                context switches, 143 operations)\n";
     assert!(short.contains(line), "{short}");
     assert!(short.contains("  as it was met first: fencepost replay out/finding-1-first.json\n"), "{short}");
     let all = said(Finding { needs: Some(needs(1, 2, 1, 9)), ..data_race() });

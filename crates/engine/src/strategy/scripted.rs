@@ -5,11 +5,13 @@ use super::script::{Answer, Buffered, Pick, Script, Turn};
 use super::waiting::WaitingLoops;
 use super::{Actor, Follow, Pending, Strategy, What};
 use fencepost_memory::Source;
-use fencepost_trace::{Access, EventId, ThreadId};
+use fencepost_trace::{Access, EventId, ThreadId, Update};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A thread that comes back to where it was so often waits for somebody else.
+/// A thread that comes back to where it was so often, and has not written for as long, waits for somebody else.
 const PATIENCE: u32 = 8;
+/// One that writes in between may count something: that is given more time.
+const MORE_PATIENCE: u32 = 256;
 
 /// Follows a [`Script`] and writes down what was done, as a script again.
 ///
@@ -58,6 +60,8 @@ struct Counts {
     results: u32,
     /// How often in a row it has given way.
     yields: u32,
+    /// How many of its steps came behind the last one that wrote something, whatever was there before.
+    idle: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -159,7 +163,7 @@ impl Scripted {
     }
 
     fn is_waiting(&mut self, thread: ThreadId) -> bool {
-        self.waiting.returns(thread) >= PATIENCE || self.counts.get(thread).yields >= PATIENCE
+        waits(self.waiting.returns(thread), *self.counts.get(thread))
     }
 
     /// What the script says, or else the plainest way.
@@ -173,9 +177,9 @@ impl Scripted {
         while let Some(turn) = turns.get(*next).copied() {
             match turn {
                 Turn::Thread { thread, until } if self.counts.get(thread).steps < until => {
-                    let waits = self.waiting.returns(thread) >= PATIENCE || self.counts.get(thread).yields >= PATIENCE;
+                    let waiting = waits(self.waiting.returns(thread), *self.counts.get(thread));
                     match goes(thread) {
-                        Some(actor) if !waits || actors.len() == 1 => return actor,
+                        Some(actor) if !waiting || actors.len() == 1 => return actor,
                         _ => *next += 1,
                     }
                 }
@@ -237,6 +241,7 @@ impl Scripted {
                 let counts = self.counts.get(thread);
                 counts.steps += 1;
                 counts.yields = if let What::Yield = next.what { counts.yields + 1 } else { 0 };
+                counts.idle = if changes(&next.what) { 0 } else { counts.idle + 1 };
                 let now = counts.steps;
                 match self.done.turns.last_mut() {
                     Some(Turn::Thread { thread: before, until }) if *before == thread => *until = now,
@@ -276,6 +281,21 @@ impl Scripted {
             self.done.results.push(Answer { thread, nth, answer });
         }
         answer
+    }
+}
+
+/// Does a thread wait that came back so often?
+fn waits(returns: u32, counts: Counts) -> bool {
+    let idle = returns >= PATIENCE && counts.idle >= PATIENCE;
+    idle || counts.yields >= PATIENCE || returns >= MORE_PATIENCE
+}
+
+/// Does it write something, whatever it finds? An exchange may only find that a lock is taken.
+fn changes(what: &What) -> bool {
+    match what {
+        What::Access(Access::Store { .. }) => true,
+        What::Access(Access::Rmw { update, .. }) => matches!(update, Update::Add(_) | Update::Sub(_)),
+        _ => false,
     }
 }
 

@@ -151,7 +151,7 @@ impl Sources {
 
 fn execution(shown: &ShownExecution, with_cycle: bool, sources: &mut Sources) -> Value {
     let view = Execution::from(shown);
-    let timeline = Timeline::new(view.trace, view.order);
+    let timeline = Timeline::of(&view);
     let kept = relevant_events(&view, &timeline);
     let mut around = BTreeSet::new();
     let mut steps: Vec<Value> = Vec::new();

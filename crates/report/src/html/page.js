@@ -26,20 +26,37 @@
     return make("pre", { class: "source" }, rows);
   };
 
+  // What does not depend on the step at hand, once for each execution: steps by their numbers, the place of each store
+  // in modification order, and each step's thread and place in it.
+  const indexes = new WeakMap();
+  const indexOf = (execution) => {
+    if (indexes.has(execution)) return indexes.get(execution);
+    const [byNumber, positions, order, counts] = [new Map(), new Map(), new Map(), new Map()];
+    for (const step of execution.steps) {
+      if (!step.n) continue;
+      byNumber.set(step.n, step);
+      counts.set(step.t, (counts.get(step.t) || 0) + 1);
+      order.set(step.n, [step.t, counts.get(step.t)]);
+    }
+    execution.coherence.forEach(([, stores]) => stores.forEach((store, i) => positions.set(store, i + 1)));
+    const index = { byNumber, positions, order };
+    indexes.set(execution, index);
+    return index;
+  };
+
   // What memory, buffers and threads' views are after each step.
   const replay = (execution, upTo) => {
-    const steps = execution.steps.slice(0, upTo + 1).filter((step) => step.n);
-    const byNumber = new Map(execution.steps.filter((step) => step.n).map((step) => [step.n, step]));
+    const { byNumber, positions, order } = indexOf(execution);
     const memory = new Map();
     const buffers = execution.threads.map(() => []);
     const clocks = execution.threads.map(() => []);
     // By thread and location: the newest store in modification order that it has read or written.
     const seen = execution.threads.map(() => new Map());
-    const done = new Set();
-    const positions = new Map();
-    execution.coherence.forEach(([name, stores]) => stores.forEach((store, i) => positions.set(store, i + 1)));
-    for (const step of steps) {
-      done.add(step.n);
+    let last = 0;
+    for (let i = 0; i <= upTo; i += 1) {
+      const step = execution.steps[i];
+      if (!step.n) continue;
+      last = step.n;
       if (step.clock) clocks[step.t] = step.clock;
       if (step.k === "commit") {
         const store = byNumber.get(step.of);
@@ -57,11 +74,6 @@
       else memory.set(step.at, step.wrote);
     }
     // Under c11: which stores a thread could still read.
-    const order = new Map();
-    for (const step of execution.steps) {
-      if (step.n) order.set(step.n, [step.t, (order.get(`of ${step.t}`) || 0) + 1]);
-      if (step.n) order.set(`of ${step.t}`, order.get(step.n)[1]);
-    }
     const happened = (store, thread) => {
       const [by, index] = order.get(store) || [0, Infinity];
       return by === thread || (clocks[thread][by] || 0) >= index;
@@ -69,7 +81,7 @@
     const views = new Map();
     if (execution.model === "c11") {
       for (const [name, stores] of execution.coherence) {
-        const made = stores.filter((store) => done.has(store));
+        const made = stores.filter((store) => store <= last);
         views.set(name, execution.threads.map((_, thread) => {
           let first = seen[thread].get(name) || 0;
           made.forEach((store) => {
@@ -113,6 +125,12 @@
       this.edges = [...this.execution.edges, ...this.programOrder()].filter(([, from, to]) =>
         this.rowOf.has(from) && this.rowOf.has(to));
       this.edgesOf = new Map();
+      this.spans = new Int32Array(2 * this.edges.length);
+      this.edges.forEach(([, from, to], i) => {
+        const [a, b] = [this.rowOf.get(from), this.rowOf.get(to)];
+        this.spans[2 * i] = Math.min(a, b);
+        this.spans[2 * i + 1] = Math.max(a, b);
+      });
       for (const edge of this.edges) {
         for (const end of [edge[1], edge[2]]) {
           if (!this.edgesOf.has(end)) this.edgesOf.set(end, []);
@@ -264,13 +282,15 @@
         svg.append(node);
       };
       let drawn = 0;
-      for (const edge of this.edges) {
+      for (let i = 0; i < this.edges.length; i += 1) {
+        if (this.spans[2 * i + 1] < first || this.spans[2 * i] > last) continue;
+        const edge = this.edges[i];
         const [name, from, to] = edge;
         const strong = (chosen.has(edge) && name !== "po")
           || (this.cycle.has(from) && this.cycle.has(to) && name !== "sw");
         if (!this.on.has(name) && !strong) continue;
         const [a, b] = [this.rowOf.get(from), this.rowOf.get(to)];
-        if (Math.max(a, b) < first || Math.min(a, b) > last || drawn > 400) continue;
+        if (drawn > 400) break;
         drawn += 1;
         const [p, q] = [this.box(a), this.box(b)];
         const same = p.x === q.x;

@@ -92,7 +92,7 @@ struct Columns {
 
 /// The execution as text.
 pub fn execution(shown: &Execution<'_>, style: TextStyle) -> String {
-    let timeline = Timeline::new(shown.trace, shown.order);
+    let timeline = Timeline::of(shown);
     let relevant = relevant_events(shown, &timeline);
     let kept = if style.whole { relevant.clone() } else { without_library(shown, &timeline, &relevant) };
     let is_shown = |id: EventId| kept.get(id.index() - 1).copied().unwrap_or(false);

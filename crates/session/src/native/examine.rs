@@ -3,7 +3,7 @@
 use super::Program;
 use super::again::{Again, reproduced};
 use super::finding::{add_details, finding, race_key};
-use super::fix::fix;
+use super::fix;
 use super::minimise::Minimiser;
 use super::suppressions::Suppressions;
 use super::symbolizer::Symbolizer;
@@ -135,8 +135,9 @@ impl<'a> Examiner<'a> {
         }
         if self.minimises && !interrupt::is_wished() {
             // The campaign that is run again is the one that met them.
+            let deadline = Instant::now() + fix::TIME;
             for one in all.iter_mut().filter(|one| !self.is_suppressed(&one.found, &one.finding)) {
-                one.finding.fix = fix(&campaign, one);
+                one.finding.fix = fix::fix(&campaign, one, deadline);
             }
         }
         let covered = all.extract_if(.., |one| self.is_suppressed(&one.found, &one.finding)).collect();

@@ -18,11 +18,11 @@ const LEAST: u64 = 1_000;
 const TIMES: u64 = 10;
 /// In no more than this: what takes longer to be met is not verified.
 const MOST: u64 = 20_000;
-/// How long that may take; what is not done by then is not told.
-const TIME: Duration = Duration::from_secs(5);
+/// How long that may take for all findings; what is not done by then is not told.
+pub const TIME: Duration = Duration::from_secs(4);
 
-/// Looks for a change, and tries it.
-pub fn fix(campaign: &Campaign, one: &Examined) -> Option<Fix> {
+/// Looks for a change, and tries it, until then at the latest.
+pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant) -> Option<Fix> {
     if campaign.request.model != Model::C11 {
         return None;
     }
@@ -51,7 +51,7 @@ pub fn fix(campaign: &Campaign, one: &Examined) -> Option<Fix> {
     if changes.is_empty() {
         return None;
     }
-    let executions = helps(campaign, one, &changes)?;
+    let executions = helps(campaign, one, &changes, deadline)?;
     let words: Vec<&str> = changes.iter().map(|change| &change.words[..]).collect();
     Some(Fix { text: format!("make {}", words.join(" and ")), executions })
 }
@@ -99,7 +99,7 @@ fn words(event: &Event, at: &str, to: RmwOrder) -> Option<String> {
 }
 
 /// In how many executions the finding does not show any more; `None` if it does, or there was no time.
-fn helps(campaign: &Campaign, one: &Examined, changes: &[Change]) -> Option<u64> {
+fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Instant) -> Option<u64> {
     let executions = (one.found.first_execution + 1).saturating_mul(TIMES).max(LEAST);
     if executions > MOST {
         return None;
@@ -110,7 +110,7 @@ fn helps(campaign: &Campaign, one: &Examined, changes: &[Change]) -> Option<u64>
     (changed.request.first, changed.request.count) = (0, executions);
     changed.request.stop_at_first = false;
     changed.request.ignored.clear();
-    changed.deadline = Some(Instant::now() + TIME);
+    changed.deadline = Some(deadline);
     changed.interruptible = true;
     changed.checked = false;
     changed.progress = Arc::default();
