@@ -116,7 +116,7 @@ fn is_of_figure_4(segments: &[Part], path: &[usize]) -> bool {
     });
     // Two accesses to one location keep their order, whatever the model says of other ones.
     let reordered = |s: &&Part| s.3 && s.2.is_some_and(|second| !second.at.overlaps(s.1.at));
-    linked && alone && chosen.iter().any(|s| reordered(s))
+    linked && alone && chosen.iter().any(reordered)
 }
 
 fn is_critical(segments: &[Part], path: &[usize]) -> bool {

@@ -52,7 +52,8 @@ pub fn report(
     finish(items, options.out.as_deref(), subject.describe(), log, report)
 }
 
-/// All cycles: those that are not critical last; root causes first, then what hurts most often, then what is real, then by program point.
+/// All cycles: root causes first, then what hurts most often, then what is real, then by program point. Those that are
+/// not critical come last.
 fn sorted<'a>(subject: &impl Subject, search: &'a Search) -> Vec<(HuntCycle, &'a Candidate)> {
     let described = |candidates: &'a [Candidate], longer: bool| {
         candidates.iter().map(move |candidate| (describe(subject, candidate, longer), candidate))
