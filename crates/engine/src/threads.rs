@@ -104,6 +104,17 @@ pub trait Threads {
         None
     }
 
+    /// Does a digest take so much time that exploration should ask for it only where a thread has come by twice? It
+    /// then goes around a loop once more before it is seen to wait.
+    fn is_digested_late(&self) -> bool {
+        false
+    }
+
+    /// The labels, as bits (by their number modulo 64), where it is known from before that threads come by twice.
+    fn known_loops(&self) -> u64 {
+        0
+    }
+
     /// Exploration takes `thread` to wait in a loop, because of what [`digest`](Threads::digest) says.
     fn takes_to_wait(&mut self, thread: ThreadId) {
         let _ = thread;

@@ -84,3 +84,14 @@ fn a_spin_lock_needs_no_yield() {
 fn an_arc_that_is_forgotten_is_a_leak() {
     loom::model(|| std::mem::forget(Arc::new(0)));
 }
+
+/// loom's own suites do this: a guard is still there when the cell is taken apart.
+#[test]
+fn a_cell_is_taken_apart_while_a_guard_is_left() {
+    loom::model(|| {
+        let cell = UnsafeCell::new(5);
+        let guard = cell.get();
+        assert_eq!(cell.into_inner(), 5);
+        drop(guard);
+    });
+}

@@ -145,19 +145,20 @@ pub(crate) fn contents() -> u64 {
     let of_block = |block: &(*mut u8, usize)| {
         let (start, length) = *block;
         let word = size_of::<usize>();
-        let whole = if start.addr().is_multiple_of(word) { length / word * word } else { 0 };
-        let words = (0..whole).step_by(word).map(|i| {
-            let at = start.wrapping_add(i);
+        let whole = if start.addr().is_multiple_of(word) { length / word } else { 0 };
+        let mut sum = 0_u64;
+        for i in 0..whole {
+            let at = start.cast::<usize>().wrapping_add(i);
             // SAFETY: the block is not given back before the execution ends, its threads do not run, and the address is
             // aligned. What was never written is taken as it is: a volatile read does.
-            (at.addr(), unsafe { at.cast::<usize>().read_volatile() })
-        });
-        let rest = (whole..length).map(|i| {
+            sum = sum.wrapping_add(mix(at.addr(), unsafe { at.read_volatile() }));
+        }
+        for i in whole * word..length {
             let at = start.wrapping_add(i);
             // SAFETY: as above.
-            (at.addr(), usize::from(unsafe { at.read_volatile() }))
-        });
-        words.chain(rest).fold(0_u64, |sum, (at, word)| sum.wrapping_add(mix(at, word)))
+            sum = sum.wrapping_add(mix(at.addr(), usize::from(unsafe { at.read_volatile() })));
+        }
+        sum
     };
     ALLOCATED.with_borrow(|blocks| blocks.iter().map(of_block).fold(0, u64::wrapping_add))
 }

@@ -37,7 +37,7 @@ impl<T> UnsafeCell<T> {
     /// What it holds in the end.
     #[track_caller]
     pub fn into_inner(self) -> T {
-        drop(access(&self.stamp, Plain::Write));
+        drop(access(&self.stamp, Plain::Own));
         self.value.into_inner()
     }
 }
@@ -74,7 +74,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// A mutable reference to what it holds.
     #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
-        drop(access(&self.stamp, Plain::Write));
+        drop(access(&self.stamp, Plain::Own));
         self.value.get_mut()
     }
 

@@ -40,7 +40,7 @@
 //! - The constructors of atomics are `const`: their first value is there before everything. [`cell::UnsafeCell::new`]
 //!   is
 //!   an event of its thread, so that what is published without ordering is reported.
-//! - A loop that waits is recognised by its stack: see `spin_detection` in [`Config`].
+//! - A loop that waits is recognised by its stack and by what it changes: see `spin_detection` in [`Config`].
 //! - What an execution that cannot be completed has allocated stays behind until the process ends.
 
 #[cfg(any(fencepost, feature = "model"))]

@@ -139,9 +139,9 @@ enum Joining<T> {
 /// A packet that goes where its thread's handle goes.
 struct SendPacket<T>(Packet<T>);
 
-// SAFETY: all fibers of an execution run on one kernel thread, and handles of a check are of no use outside of it; a
-// handle that is dropped elsewhere would have to leave the check, which runs on a kernel thread of its own that ends
-// first.
+// SAFETY: all fibers of an execution run on one kernel thread, and handles of a check are of no use outside of it. One
+// that leaves it all the same, through memory that a check does not start anew, must not be dropped elsewhere while its
+// thread runs.
 unsafe impl<T> Send for SendPacket<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for SendPacket<T> {}

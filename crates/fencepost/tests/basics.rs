@@ -308,6 +308,30 @@ fn statics_start_anew() {
 }
 
 #[test]
+fn who_is_the_last_to_drop_an_arc_is_part_of_the_execution() {
+    // The destructor asks for operations: its thread is another one from run to run, unless counts are in the model.
+    struct Last(AtomicU32);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.0.with_mut(|value| *value += 1);
+            self.0.store(7, Relaxed);
+        }
+    }
+    let summary = fencepost::check(|| {
+        let shared = Arc::new(Last(AtomicU32::new(0)));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.0.fetch_add(1, Relaxed))
+            })
+            .collect();
+        drop(shared);
+        threads.into_iter().for_each(|thread| assert!(thread.join().unwrap() < 2));
+    });
+    assert!(summary.complete && summary.executions >= 6, "{summary}");
+}
+
+#[test]
 fn scoped_threads_borrow() {
     fencepost::check(|| {
         let x = AtomicU32::new(0);
@@ -336,6 +360,30 @@ fn fences_order() {
         vec![mine, thread.join().unwrap()]
     });
     assert_eq!(seen, [[0, 1], [1, 0], [1, 1]]);
+}
+
+#[test]
+fn random_executions_have_no_false_races() {
+    // A cell behind a flag is in order under every model. Where no happens-before is kept, no race is told.
+    for model in [Model::C11, Model::Sc, Model::Tso, Model::Pso] {
+        let config = Config::new().model(model).random(200);
+        config
+            .run(|| {
+                let shared = Arc::new((Shared(UnsafeCell::new(0)), AtomicU32::new(0)));
+                let other = Arc::clone(&shared);
+                let thread = thread::spawn(move || {
+                    // SAFETY: nobody reads before the flag is set.
+                    other.0.0.with_mut(|at| unsafe { *at = 42 });
+                    other.1.store(1, Release);
+                });
+                if shared.1.load(Acquire) == 1 {
+                    // SAFETY: the flag is set.
+                    assert_eq!(shared.0.0.with(|at| unsafe { *at }), 42);
+                }
+                thread.join().unwrap();
+            })
+            .unwrap_or_else(|f| panic!("{model}: {f}"));
+    }
 }
 
 #[test]

@@ -74,6 +74,88 @@ fn a_check_inside_of_a_check_is_refused() {
 }
 
 #[test]
+fn a_check_inside_of_a_check_is_refused_in_every_form() {
+    // In a thread of the test, at random, and by replay: whoever tries is told.
+    let inner: [fn(); 3] = [
+        || drop(thread::spawn(|| fencepost::check(|| {}).executions).join()),
+        || assert_eq!(fencepost::random(1, || {}).executions, 1),
+        || fencepost::replay("a_test/c11/graph/0", || {}),
+    ];
+    for inner in inner {
+        let failure = failure(inner);
+        assert_eq!(failure.kind, Some(FindingKind::Panic));
+        assert!(failure.message.contains("a check inside of a check"), "{failure}");
+    }
+    fencepost::check(|| {});
+}
+
+#[test]
+fn a_thread_that_is_not_joined_runs_to_its_end() {
+    // Nobody joins it. What it does counts: its panic is told, and so is that it waits forever.
+    let failure = failure(|| drop(thread::spawn(|| panic!("nobody looks"))));
+    assert_eq!(failure.kind, Some(FindingKind::Panic));
+    assert!(failure.message.contains("thread 1 panicked: nobody looks"), "{failure}");
+    let summary = fencepost::check(|| drop(thread::spawn(|| {})));
+    assert_eq!((summary.executions, summary.complete), (1, true));
+}
+
+#[test]
+fn a_thread_that_is_left_behind_and_waits_is_told() {
+    let waits: [fn(); 2] = [
+        || drop(thread::spawn(thread::park)),
+        || {
+            let lock = Arc::new(Mutex::new(()));
+            let other = Arc::clone(&lock);
+            drop(thread::spawn(move || {
+                let _first = other.lock().unwrap();
+                let _second = other.lock().unwrap();
+            }));
+        },
+    ];
+    for wait in waits {
+        let failure = failure(wait);
+        assert_eq!(failure.kind, Some(FindingKind::Deadlock));
+        let text = failure.to_string();
+        assert!(text.contains("the test has ended, and threads that it has not joined wait forever"), "{text}");
+        assert!(text.contains("thread 1 waits: "), "{text}");
+    }
+}
+
+#[test]
+fn a_panic_while_another_thread_unwinds_is_told() {
+    // Both threads panic, in either order: one of them is told, and the process lives on.
+    for _ in 0..2 {
+        let failure = failure(|| {
+            let thread = thread::spawn(|| panic!("the other"));
+            let _joins = thread;
+            panic!("the one");
+        });
+        assert_eq!(failure.kind, Some(FindingKind::Panic));
+        assert!(failure.message.contains("the one") || failure.message.contains("the other"), "{failure}");
+    }
+}
+
+#[test]
+fn a_test_that_makes_another_number_of_threads_every_time_is_named() {
+    let failure = failure(|| {
+        use std::sync::atomic::AtomicU32 as Real;
+        static RUNS: Real = Real::new(0);
+        let threads = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 + 1;
+        let shared = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = (0..threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.fetch_add(1, Relaxed))
+            })
+            .collect();
+        shared.fetch_add(1, Relaxed);
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    });
+    assert_eq!(failure.kind, None, "{failure}");
+    assert!(failure.message.contains("not deterministic"), "{failure}");
+}
+
+#[test]
 fn a_test_that_is_not_deterministic_is_named() {
     let failure = failure(|| {
         use std::sync::atomic::AtomicU32 as Real;

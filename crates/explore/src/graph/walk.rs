@@ -161,6 +161,7 @@ pub(crate) struct Walk<T> {
 
 impl<T: Threads> Walk<T> {
     pub(crate) fn new(program: T, hardware: bool, patience: usize) -> Walk<T> {
+        let loops = program.known_loops();
         Walk {
             program,
             sets: WaitSets::default(),
@@ -168,7 +169,7 @@ impl<T: Threads> Walk<T> {
             names: FxHashMap::default(),
             initial_threads: 0,
             hardware,
-            loops: 0,
+            loops,
             patience,
             creation: None,
             rounds: 0,
@@ -335,7 +336,7 @@ impl<T: Threads> Walk<T> {
             Access::Store { value, .. } if data.flags.has(Flags::WRITE) => value,
             _ => data.value,
         };
-        let digest = if data.flags.has(Flags::READ) { self.local_state(thread).unwrap_or(0) } else { 0 };
+        let digest = if data.flags.has(Flags::READ) { self.noted_state(thread, data.label) } else { 0 };
         graph.refresh(node, access, value, digest);
         if graph.is_wait(node) {
             self.threads[t].performed += 1;
@@ -448,6 +449,11 @@ impl<T: Threads> Walk<T> {
             if self.loops & bit_of(label) != 0 && digest.is_some_and(|now| now != data.digest) {
                 continue;
             }
+            if data.digest == 0 && self.is_noted_late() {
+                // It has come by twice: from now on its state is noted here.
+                self.loops |= bit_of(label);
+                continue;
+            }
             if writes == 0 || rounds::is_without_effect(graph, thread, i, |other| self.standing(graph, other)) {
                 let now = match digest {
                     Some(now) => now,
@@ -503,9 +509,22 @@ impl<T: Threads> Walk<T> {
         Some(self.program.digest(thread)? ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
+    /// Is a thread's state noted only where it has been seen to come by twice?
+    fn is_noted_late(&self) -> bool {
+        self.program.is_digested_late()
+    }
+
+    /// What is noted of a thread's state where it reads; 0 is nothing.
+    fn noted_state(&self, thread: ThreadId, label: u32) -> u64 {
+        if self.is_noted_late() && self.loops & bit_of(label) == 0 {
+            return 0;
+        }
+        self.local_state(thread).unwrap_or(0)
+    }
+
     pub(crate) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
         let label = self.program.label(thread);
-        let digest = if flags.has(Flags::READ) { self.local_state(thread).unwrap_or(0) } else { 0 };
+        let digest = if flags.has(Flags::READ) { self.noted_state(thread, label) } else { 0 };
         NewNode { thread, flags, place, label, digest, access }
     }
 

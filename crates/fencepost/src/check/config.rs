@@ -123,10 +123,8 @@ impl Config {
     }
 
     /// Are loops that wait recognised by themselves? On by default. A loop that comes back to where it was, with the
-    /// same
-    /// stack and no write to a cell, is taken for one; one that counts its rounds on the heap is not told from that,
-    /// and
-    /// wants this off and a limit of its own.
+    /// same stack, no write to a cell and nothing changed on the heap, is taken for one. The heap is seen through the
+    /// allocator: with the feature `own-allocator` it is not, and a loop that counts its rounds there wants this off.
     pub fn spin_detection(mut self, on: bool) -> Config {
         self.spin_detection = on;
         self

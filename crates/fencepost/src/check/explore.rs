@@ -2,7 +2,8 @@
 
 use super::config::Config;
 use super::failure::Shown;
-use crate::rt::{Context, FaultKind, Program};
+use super::worker;
+use crate::rt::{Context, FaultKind, Program, Settings};
 use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
 use fencepost_explore::graph::{steps_of, steps_to_end};
 use fencepost_memory::graph::{Graph, Node};
@@ -21,6 +22,8 @@ pub(super) struct Explored {
     pub(super) observed: bool,
     /// Was a thread taken to wait in a loop, although nobody looked at what it changes on the heap?
     pub(super) suspects: bool,
+    /// The labels, as bits, where it came by twice.
+    pub(super) loops: u64,
     pub(super) found: Option<Found>,
 }
 
@@ -71,11 +74,14 @@ impl Found {
         let state = |thread: &ThreadId| states.get(thread.index());
         let unwinding = threads.iter().find_map(|thread| state(thread).and_then(|state| state.panic.clone()));
         let what = if kind == FindingKind::Deadlock { "wait forever" } else { "go around in loops forever" };
+        let who = if threads.contains(&ThreadId(0)) {
+            "all threads that are left"
+        } else {
+            "the test has ended, and threads that it has not joined"
+        };
         let message = match unwinding {
-            None => format!("all threads that are left {what}"),
-            Some(panic) => {
-                format!("all threads that are left {what}, one of them while it unwinds from a panic: {panic}")
-            }
+            None => format!("{who} {what}"),
+            Some(panic) => format!("{who} {what}, one of them while it unwinds from a panic: {panic}"),
         };
         let places: Vec<_> = threads.iter().filter_map(|t| state(t).map(|state| (*t, state.at()))).collect();
         drop(states);
@@ -116,20 +122,26 @@ struct Watch<'a> {
     explored: Explored,
     /// Was a limit met?
     limited: bool,
-    watches_heap: bool,
+    settings: Settings,
     shared: &'a std::sync::atomic::AtomicU64,
 }
 
 impl<'a> Watch<'a> {
-    fn new(config: &'a Config, watches_heap: bool, shared: &'a std::sync::atomic::AtomicU64) -> Watch<'a> {
+    fn new(config: &'a Config, settings: Settings, shared: &'a std::sync::atomic::AtomicU64) -> Watch<'a> {
         let started = Instant::now();
-        Watch { config, started, told: started, explored: Explored::default(), limited: false, watches_heap, shared }
+        Watch { config, started, told: started, explored: Explored::default(), limited: false, settings, shared }
     }
 
-    /// Ends the exploration if it has to start over with an eye on the heap.
+    /// Ends the exploration if it has to start over: with an eye on the heap, or with counts of `Arc`s.
     fn goes_on(&mut self) -> Flow {
-        self.explored.suspects = !self.watches_heap && Program::context().waits.get();
-        if self.explored.suspects { Flow::Break(()) } else { Flow::Continue(()) }
+        let context = Program::context();
+        self.explored.suspects = !self.settings.watches_heap && context.waits.get();
+        self.explored.loops = context.loops.get();
+        if self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
     }
 
     fn plan(&self, steps: Vec<GraphStep>) -> Plan {
@@ -248,25 +260,27 @@ impl Visitor<Program> for Watch<'_> {
 
 /// Explores everything that `config` permits, on kernel threads of its own.
 pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, String> {
-    let watches_heap = program.settings().watches_heap;
-    let count = std::sync::atomic::AtomicU64::new(0);
-    let watches = std::thread::scope(|scope| {
-        let run = || {
-            if config.jobs > 1 {
-                return explore_parallel(program, options(config), config.jobs, || {
-                    Watch::new(config, watches_heap, &count)
-                })
+    let (own_config, own_program) = (config.clone(), program.clone());
+    let watches = worker::run(move || {
+        let (config, program) = (&own_config, own_program);
+        let settings = program.settings();
+        let count = std::sync::atomic::AtomicU64::new(0);
+        if config.jobs > 1 {
+            return explore_parallel(&program, options(config), config.jobs, || Watch::new(config, settings, &count))
                 .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
-            }
-            let mut explorer = Explorer::new(program.clone(), options(config))?;
-            let watch = explorer.explore(|| {
-                count.store(0, std::sync::atomic::Ordering::Relaxed);
-                Watch::new(config, watches_heap, &count)
-            })?;
-            let observed = Program::context().arcs_observed.get();
-            Ok(vec![(Explored { observed, ..watch.explored }, watch.limited)])
-        };
-        join(scope.spawn(run))
+        }
+        let mut explorer = Explorer::new(program, options(config))?;
+        let watch = explorer.explore(|| {
+            count.store(0, std::sync::atomic::Ordering::Relaxed);
+            Watch::new(config, settings, &count)
+        });
+        let observed = Program::context().arcs_observed.get();
+        if observed && !settings.exact_arcs {
+            // Who is the last to drop an `Arc` was not part of the model: what came of it does not count.
+            return Ok(vec![(Explored { observed, ..Explored::default() }, false)]);
+        }
+        let watch = watch?;
+        Ok(vec![(Explored { observed, ..watch.explored }, watch.limited)])
     });
     let watches: Vec<(Explored, bool)> = watches.map_err(|error: ExploreError| describe(&error))?;
     let mut all = Explored { complete: true, ..Explored::default() };
@@ -275,14 +289,11 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
         all.blocked += explored.blocked;
         all.observed |= explored.observed;
         all.suspects |= explored.suspects;
+        all.loops |= explored.loops;
         all.complete &= !limited;
         all.found = all.found.or(explored.found);
     }
     Ok(all)
-}
-
-pub(super) fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
 pub(super) fn describe(error: &ExploreError) -> String {
@@ -299,20 +310,16 @@ pub(super) fn describe(error: &ExploreError) -> String {
 
 /// Runs one execution again: as it is shown, and what was found.
 pub(super) fn again(config: &Config, program: &Program, plan: &Plan) -> (Option<Shown>, Option<Found>) {
-    std::thread::scope(|scope| {
-        let run = || {
-            let mut plan = plan.clone();
-            plan.limits.max_steps = plan.limits.max_steps.max(config.max_events as u64 * 8);
-            let is_graph = matches!(plan.strategy, StrategySpec::Graph { .. });
-            if !is_graph {
-                return super::sample::again(config, program, &plan);
-            }
-            let mut program = program.clone();
-            let Ok(executed) = fencepost_explore::execute(&mut program, &plan) else { return (None, None) };
-            let found = judge(config, &executed.trace, !executed.races.is_empty(), &plan);
-            (Some(Shown::new(executed.trace, executed.races, is_graph, found.as_ref())), found)
-        };
-        join(scope.spawn(run))
+    let (config, mut program, mut plan) = (config.clone(), program.clone(), plan.clone());
+    worker::run(move || {
+        plan.limits.max_steps = plan.limits.max_steps.max(config.max_events as u64 * 8);
+        let is_graph = matches!(plan.strategy, StrategySpec::Graph { .. });
+        if !is_graph {
+            return super::sample::again(&config, &program, &plan);
+        }
+        let Ok(executed) = fencepost_explore::execute(&mut program, &plan) else { return (None, None) };
+        let found = judge(&config, &executed.trace, !executed.races.is_empty(), &plan);
+        (Some(Shown::new(executed.trace, executed.races, is_graph, found.as_ref())), found)
     })
 }
 

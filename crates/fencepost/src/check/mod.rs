@@ -6,6 +6,7 @@ mod failure;
 mod names;
 mod plan;
 mod sample;
+mod worker;
 
 pub use config::{Config, Method, Summary};
 pub use failure::Failure;
@@ -53,13 +54,19 @@ pub fn replay(recording: &str, test: impl Fn() + Send + Sync + 'static) {
     }
 }
 
+/// A test that is being checked cannot check another.
+#[track_caller]
+fn refuse_inside() {
+    assert!(
+        rt::current().is_none(),
+        "fencepost: a check inside of a check: a test that is being checked cannot check another"
+    );
+}
+
 impl Config {
     /// Checks `test`: the summary, or the failure as a value.
     pub fn run(&self, test: impl Fn() + Send + Sync + 'static) -> Result<Summary, Box<Failure>> {
-        assert!(
-            rt::current().is_none(),
-            "fencepost: a check inside of a check: a test that is being checked cannot check another"
-        );
+        refuse_inside();
         let test: Arc<dyn Fn() + Send + Sync> = Arc::new(test);
         let name = std::thread::current().name().unwrap_or("main").to_owned();
         if let Ok(recording) = std::env::var("FENCEPOST_REPLAY")
@@ -72,9 +79,9 @@ impl Config {
             };
         }
         let started = std::time::Instant::now();
-        // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the heap
-        // is left out until a loop seems to wait.
-        let mut settings = Settings { watches_heap: false, ..self.settings(self.jobs > 1) };
+        // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the
+        // heap is left out until a loop seems to wait.
+        let mut settings = Settings { watches_heap: false, loops: 0, ..self.settings(self.jobs > 1) };
         loop {
             let program = Program::new(Arc::clone(&test), settings);
             let outcome = match self.method {
@@ -83,7 +90,7 @@ impl Config {
             };
             let mut outcome = outcome.map_err(|error| Failure::unusable(&error))?;
             if outcome.suspects {
-                settings.watches_heap = true;
+                settings = Settings { watches_heap: true, loops: outcome.loops, ..settings };
                 continue;
             }
             if !settings.exact_arcs && (outcome.found.is_some() || outcome.observed) {
@@ -113,6 +120,7 @@ impl Config {
 
     /// Runs one recorded execution of `test`; the failure, if it fails again.
     pub fn replay(&self, recording: &str, test: impl Fn() + Send + Sync + 'static) -> Result<(), Box<Failure>> {
+        refuse_inside();
         let test: Arc<dyn Fn() + Send + Sync> = Arc::new(test);
         let (_, recorded) = recording.split_once('/').unwrap_or(("", recording));
         let (plan, exact) = plan::parse(recorded).map_err(|message| Failure::unusable(&message))?;
@@ -127,6 +135,7 @@ impl Config {
             spins: self.spin_detection,
             exact_arcs,
             watches_heap: true,
+            loops: u64::MAX,
         }
     }
 

@@ -1,8 +1,9 @@
 //! Executions drawn at random.
 
 use super::config::Config;
-use super::explore::{Explored, Found, join, judge};
+use super::explore::{Explored, Found, judge};
 use super::failure::Shown;
+use super::worker;
 use crate::rt::Program;
 use fencepost_engine::{Execution, Monitor, Next, Planned, RaceDetector, Strategy, Threads};
 use fencepost_memory::{Machine, MachineOptions, with_machine};
@@ -15,15 +16,12 @@ fn limits(config: &Config) -> Limits {
 
 /// Runs `executions` of them, on a kernel thread of its own.
 pub(super) fn sample(config: &Config, program: &Program, executions: u64, seed: u64) -> Result<Explored, String> {
-    std::thread::scope(|scope| {
-        let run = || {
-            let mut program = program.clone();
-            let options = MachineOptions::with_buffer(None);
-            Ok(with_machine!(config.model, &options, machine => {
-                campaign(config, &mut program, machine, executions, seed)
-            }))
-        };
-        join(scope.spawn(run))
+    let (config, mut program) = (config.clone(), program.clone());
+    worker::run(move || {
+        let options = MachineOptions::with_buffer(None);
+        Ok(with_machine!(config.model, &options, machine => {
+            campaign(&config, &mut program, machine, executions, seed)
+        }))
     })
 }
 

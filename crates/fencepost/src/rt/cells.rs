@@ -17,6 +17,9 @@ use std::panic::Location as Caller;
 pub(crate) enum Plain {
     Read,
     Write,
+    /// By who owns the cell. It must be ordered as a write must, but nothing that is under way excludes it: a guard
+    /// that is still there can no longer be used.
+    Own,
 }
 
 /// An access: whose, when (as one more than the number of its events), and where.
@@ -56,6 +59,7 @@ impl Drop for PlainAccess {
         match self.kind {
             Plain::Read => state.reading -= 1,
             Plain::Write => state.writing = false,
+            Plain::Own => {}
         }
     }
 }
@@ -69,7 +73,7 @@ impl Context {
         let mut threads = self.threads.borrow_mut();
         let thread_state = &mut threads[thread.index()];
         let clock = &thread_state.clock;
-        let time = clock.get(thread.index()).copied().unwrap_or(0) + 1;
+        let time = clock.get(thread.index()).copied().unwrap_or(0).saturating_add(1);
         let mut objects = self.objects.borrow_mut();
         let object = &mut objects.list[index as usize];
         let unordered =
@@ -78,13 +82,14 @@ impl Context {
         let state = &mut object.plain;
         let race = state.write.as_ref().filter(unordered).map(|done| (*done, "writes")).or_else(|| {
             let reads = state.reads.iter().find(unordered).map(|done| (*done, "reads"));
-            reads.filter(|_| kind == Plain::Write)
+            reads.filter(|_| kind != Plain::Read)
         });
         let race = race.or_else(|| created.as_ref().filter(unordered).map(|done| (*done, "makes it")));
         let conflict = race.is_none()
             && match kind {
                 Plain::Read => state.writing,
                 Plain::Write => state.writing || state.reading > 0,
+                Plain::Own => false,
             };
         let own = Done { thread, time, label };
         match kind {
@@ -98,8 +103,8 @@ impl Context {
                     }
                 }
             }
-            Plain::Write => {
-                state.writing = true;
+            Plain::Write | Plain::Own => {
+                state.writing |= kind == Plain::Write;
                 thread_state.writes += 1;
                 state.write = Some(own);
                 state.reads.clear();

@@ -94,6 +94,8 @@ pub(crate) struct Context {
     pub(super) past_panics: Cell<bool>,
     /// How many last `Arc`s are being dropped.
     pub(crate) dropping: Cell<u32>,
+    /// The labels, as bits, at which it was asked for the state of threads.
+    pub(crate) loops: Cell<u64>,
     /// Was a thread taken to wait in a loop?
     pub(crate) waits: Cell<bool>,
     /// What the heap of the execution holds, as a number, if it is watched.
@@ -110,6 +112,8 @@ pub(crate) struct Settings {
     pub(crate) exact_arcs: bool,
     /// Is it looked at what threads change on the heap? Only where a loop seems to wait does it matter.
     pub(crate) watches_heap: bool,
+    /// The labels, as bits, where threads are known to come by twice: there their state is looked at.
+    pub(crate) loops: u64,
 }
 
 thread_local! {
@@ -176,6 +180,7 @@ impl Context {
                     arcs_observed: Cell::new(false),
                     past_panics: Cell::new(false),
                     dropping: Cell::new(0),
+                    loops: Cell::new(0),
                     waits: Cell::new(false),
                     heap: Cell::new(0),
                 })
@@ -189,8 +194,15 @@ impl Context {
         self.running.get().is_some()
     }
 
+    /// Forgets what checks before have seen.
+    pub(crate) fn renew(&self) {
+        self.loops.set(0);
+        self.waits.set(false);
+        self.arcs_observed.set(false);
+    }
+
     /// Must this kernel thread not panic any more?
-    pub(super) fn is_past_panics(&self) -> bool {
+    pub(crate) fn is_past_panics(&self) -> bool {
         self.past_panics.get()
     }
 
@@ -253,7 +265,7 @@ impl Context {
             && state.clock.get(created.0.index()).copied().unwrap_or(0) < created.1
         {
             let place = |who: (ThreadId, u32), label, what| (who.0, who.1.saturating_sub(1), label, what);
-            let own = state.clock.get(self.thread().index()).copied().unwrap_or(0) + 1;
+            let own = state.clock.get(self.thread().index()).copied().unwrap_or(0).saturating_add(1);
             let fault = Fault {
                 kind: FaultKind::Race,
                 message: format!("an object is used that {} has made, and nothing orders the two", created.0),

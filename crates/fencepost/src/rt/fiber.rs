@@ -64,7 +64,9 @@ impl Fiber {
             loop {
                 let suspend = Suspend { yielder, base: local_state::here().stack() };
                 context.threads.borrow_mut()[thread.index()].suspend = Some(suspend);
-                scrub();
+                if context.settings.get().watches_heap {
+                    scrub();
+                }
                 let newborn = bodies.take().expect("internal error: a fiber runs without a body");
                 let ended = run(&context, thread, newborn);
                 yielder.suspend(ended);

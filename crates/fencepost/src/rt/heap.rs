@@ -5,8 +5,9 @@
 //! difference to before is what that thread has changed: nobody else ran. The sum of its differences is part of its
 //! local state. What is changed and put back comes to nothing.
 //!
-//! This takes time in proportion to the heap, so that it is done only where it matters: an exploration that meets a loop
-//! that seems to wait starts over with it.
+//! This takes time in proportion to the heap, so that it is done only where it matters: an exploration that meets a
+//! loop that seems to wait starts over with it. It then also begins with clean stacks, and knows from the beginning
+//! where threads come by twice: there it looks at their state.
 
 use super::context::Context;
 use fencepost_trace::ThreadId;

@@ -167,7 +167,7 @@ impl Context {
     ) {
         let (index, _) = self.object(stamp, kind, || initial);
         let thread = self.thread();
-        let time = self.state(|state| state.clock.get(thread.index()).copied().unwrap_or(0)) + 1;
+        let time = self.state(|state| state.clock.get(thread.index()).copied().unwrap_or(0)).saturating_add(1);
         let label = self.label(caller);
         self.objects.borrow_mut().list[index as usize].created = Some((thread, time, label));
     }

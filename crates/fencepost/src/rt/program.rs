@@ -18,6 +18,9 @@ pub(crate) struct Program {
     settings: Settings,
 }
 
+/// So much of a stack is looked at, in bytes, before a loop seems to wait.
+const TOP_OF_STACK: usize = 512;
+
 /// The fibers of a kernel thread.
 struct Local {
     context: Rc<Context>,
@@ -44,9 +47,12 @@ impl Program {
     /// Nothing is known of what happens before what `thread` does: no race is told.
     pub(crate) fn forget_clock(&mut self, thread: ThreadId) {
         with_local(|local| {
-            if let Some(state) = local.context.threads.borrow_mut().get_mut(thread.index()) {
+            let mut threads = local.context.threads.borrow_mut();
+            let all = threads.len();
+            if let Some(state) = threads.get_mut(thread.index()) {
                 state.clock.clear();
-                state.clock.resize(64, u32::MAX - 1);
+                // As if everything had happened before.
+                state.clock.resize(all, u32::MAX);
             }
         });
     }
@@ -177,6 +183,14 @@ impl Threads for Program {
         })
     }
 
+    fn is_digested_late(&self) -> bool {
+        true
+    }
+
+    fn known_loops(&self) -> u64 {
+        self.settings.loops
+    }
+
     fn takes_to_wait(&mut self, _: ThreadId) {
         with_local(|local| local.context.waits.set(true));
     }
@@ -188,7 +202,12 @@ impl Threads for Program {
         with_local(|local| {
             let threads = local.context.threads.borrow();
             let state = threads.get(thread.index())?;
-            let digest = local_state::digest(&state.registers, state.suspend?.base())?;
+            let loops = &local.context.loops;
+            loops.set(loops.get() | 1 << (state.label % u64::BITS));
+            // Until a loop seems to wait, a look at the top is enough to tell states apart: exploration starts over
+            // with the whole stack if it is not.
+            let most = if self.settings.watches_heap { usize::MAX } else { TOP_OF_STACK };
+            let digest = local_state::digest(&state.registers, state.suspend?.base(), most)?;
             Some(digest ^ state.writes.wrapping_add(state.changed).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         })
     }

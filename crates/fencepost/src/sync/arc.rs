@@ -21,8 +21,8 @@ struct Control<T: ?Sized> {
     stamp: Stamp,
     /// Its number among what must be gone in the end; 0 if it was made outside of a check.
     tracked: Cell<u64>,
-    /// Handles that are dropped, for the last one to drop them for good.
-    graveyard: RefCell<Vec<StdArc<T>>>,
+    /// One of the handles that were dropped: it keeps the value until the last one is gone in the model, too.
+    graveyard: RefCell<Option<StdArc<T>>>,
     /// How many handles there were when the count became a location.
     strong: Cell<usize>,
 }
@@ -365,12 +365,13 @@ impl<T: ?Sized> Drop for Arc<T> {
             return;
         }
         let caller = Caller::caller();
-        self.control.graveyard.borrow_mut().push(value);
+        let before = self.control.graveyard.replace(Some(value));
+        drop(before);
         if self.control.count(&context, RmwOrder::Release, Update::Sub(Value(1)), caller) == 1 {
             ask(&context, Op::Access(Access::Fence { order: FenceOrder::Acquire }), caller);
             self.control.gone();
-            let handles = self.control.graveyard.take();
-            drop(handles);
+            let last = self.control.graveyard.take();
+            drop(last);
         }
     }
 }
@@ -430,6 +431,7 @@ impl<T: ?Sized + Eq> Eq for Arc<T> {}
 
 /// Handles that are pointers for the time being.
 mod raw {
+    use crate::alloc::Internal;
     use std::collections::HashMap;
     use std::sync::{Mutex, PoisonError};
 
@@ -437,6 +439,7 @@ mod raw {
     static KEPT: Mutex<Option<HashMap<usize, Vec<usize>>>> = Mutex::new(None);
 
     pub(super) fn keep(value: usize, control: *const ()) {
+        let _own = Internal::enter();
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let map = kept.get_or_insert_with(HashMap::new);
         map.entry(value).or_default().push(control.expose_provenance());
