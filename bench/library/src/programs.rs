@@ -21,7 +21,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("readers and writer", readers),
 ];
 
-fn two_atomics() -> (Arc<(AtomicUsize, AtomicUsize)>, Arc<(AtomicUsize, AtomicUsize)>) {
+type Two = Arc<(AtomicUsize, AtomicUsize)>;
+
+fn two_atomics() -> (Two, Two) {
     let one = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     (Arc::clone(&one), one)
 }
