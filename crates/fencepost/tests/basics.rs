@@ -308,6 +308,25 @@ fn statics_start_anew() {
 }
 
 #[test]
+fn a_raw_arc_is_looked_at_without_taking_it() {
+    // The pointer stands for one handle; others are made of it and forgotten, as std permits.
+    fencepost::check(|| {
+        let raw = Arc::into_raw(Arc::new(AtomicU32::new(5)));
+        let handles: Vec<_> = (0..2)
+            .map(|_| {
+                // SAFETY: the pointer stands for a handle until the end, and this one is not dropped.
+                let handle = std::mem::ManuallyDrop::new(unsafe { Arc::from_raw(raw) });
+                Arc::clone(&*handle)
+            })
+            .collect();
+        let thread = thread::spawn(move || handles.iter().map(|handle| handle.fetch_add(1, Relaxed)).sum::<u32>());
+        assert_eq!(thread.join().unwrap(), 11);
+        // SAFETY: this is the handle that the pointer stands for.
+        assert_eq!(unsafe { Arc::from_raw(raw) }.load(Relaxed), 7);
+    });
+}
+
+#[test]
 fn who_is_the_last_to_drop_an_arc_is_part_of_the_execution() {
     // The destructor asks for operations: its thread is another one from run to run, unless counts are in the model.
     struct Last(AtomicU32);

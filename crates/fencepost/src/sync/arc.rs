@@ -213,13 +213,14 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// The pointer must have come from [`into_raw`](Self::into_raw), once for every call of this.
+    /// The pointer must have come from [`into_raw`](Self::into_raw), once for every handle that is dropped.
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T>
     where
         T: Sized,
     {
-        let control = raw::take(pointer.cast::<()>().addr()).cast::<Control<T>>();
-        // SAFETY: both were made by `into_raw` for this handle, and are given back once.
+        let control = raw::find(pointer.cast::<()>().addr()).cast::<Control<T>>();
+        // SAFETY: both were made by `into_raw` for this handle, and are given back once. Who makes a handle more often
+        // forgets it again, as std demands: then the counts of both are as before.
         unsafe { Arc { value: Some(StdArc::from_raw(pointer)), control: StdArc::from_raw(control) } }
     }
 
@@ -435,19 +436,19 @@ mod raw {
     use std::collections::HashMap;
     use std::sync::{Mutex, PoisonError};
 
-    /// By the address of the value: the control blocks of its handles.
-    static KEPT: Mutex<Option<HashMap<usize, Vec<usize>>>> = Mutex::new(None);
+    /// By the address of the value: the control block of its handles. What is gone stays here until another value has
+    /// its address: nobody asks for it.
+    static KNOWN: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
 
     pub(super) fn keep(value: usize, control: *const ()) {
         let _own = Internal::enter();
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let map = kept.get_or_insert_with(HashMap::new);
-        map.entry(value).or_default().push(control.expose_provenance());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(HashMap::new).insert(value, control.expose_provenance());
     }
 
-    pub(super) fn take(value: usize) -> *const () {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let control = kept.as_mut().and_then(|map| map.get_mut(&value)).and_then(Vec::pop);
+    pub(super) fn find(value: usize) -> *const () {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let control = known.as_ref().and_then(|map| map.get(&value).copied());
         std::ptr::with_exposed_provenance(control.expect("fencepost: a pointer that stands for no Arc"))
     }
 }
