@@ -34,6 +34,7 @@ fn the_example_says_what_the_command_says() {
 fn name(event: &Event<'_>) -> Option<&'static str> {
     Some(match event {
         Event::Started(_) => "started",
+        Event::Minimising { .. } => "minimising",
         Event::Finding(_) => "finding",
         Event::Cycle(_) => "cycle",
         Event::Litmus(_) => "litmus",
@@ -52,7 +53,7 @@ fn events_come_in_order_and_a_finding_can_be_replayed() {
     request.campaign.out = Some(directory.path().to_owned());
     let mut events = Vec::new();
     let outcome = fencepost_session::test(&request, &mut |event: Event<'_>| events.extend(name(&event))).unwrap();
-    assert_eq!(events, ["started", "finding", "done"]);
+    assert_eq!(events, ["started", "minimising", "finding", "done"]);
     let Report::Run(report) = &outcome.report else { panic!("test gives the report of a run") };
     assert_eq!((report.verdict, report.findings.len(), outcome.evidence.len()), (Verdict::Fail, 1, 1));
     assert!(outcome.unwritten.is_none());

@@ -87,7 +87,7 @@ const EFFORT: Effort = Effort { executions: 2_000, steps: 1_000_000 };
 
 /// Minimises random executions that show it; each must show it again from its answers, and be no longer.
 fn minimised(source: &str, model: Model, effort: Effort, shows: fn(&Executed) -> bool) -> Vec<Minimised> {
-    let test = LitmusTest::parse("minimised", source.as_bytes()).expect("a test");
+    let test = LitmusTest::parse("test.litmus", source.as_bytes()).expect("a test");
     let mut program = test.program();
     let mut all = Vec::new();
     for seed in 0..400 {

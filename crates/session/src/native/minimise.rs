@@ -53,6 +53,7 @@ impl Minimiser {
         let mut campaign = campaign.clone();
         // One execution that is under way, and the last one, may end.
         campaign.deadline = Some(self.deadline + campaign.timeout);
+        campaign.interruptible = true;
         campaign.request.details = None;
         campaign.request.ignored.clear();
         let results = host::minimise(&campaign, asked).ok()?;
