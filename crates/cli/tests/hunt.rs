@@ -457,7 +457,7 @@ fn advice_for_all_examples_is_put_into_the_source_and_holds() {
     ];
     holds_with_advice(&examples(), &tso);
     holds_with_advice(&examples(), &pso.map(|program| (program, "pso")));
-    holds_with_advice(&examples(), &["msn.c", "pthread_cancel.c"].map(|program| (program, "pslo")));
+    holds_with_advice(&examples(), &["msn.c", "harris.c", "pthread_cancel.c"].map(|program| (program, "pslo")));
 }
 
 #[test]
