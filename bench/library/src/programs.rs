@@ -21,9 +21,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("readers and writer", readers),
 ];
 
-type Two = Arc<(AtomicUsize, AtomicUsize)>;
+type Pair = Arc<(AtomicUsize, AtomicUsize)>;
 
-fn two_atomics() -> (Two, Two) {
+/// Two atomics, and a handle for each of two threads.
+fn two_atomics() -> (Pair, Pair) {
     let one = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     (Arc::clone(&one), one)
 }

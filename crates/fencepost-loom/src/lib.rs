@@ -1,7 +1,8 @@
 //! Fencepost with the face of loom 0.7.
 //!
 //! `loom = { package = "fencepost-loom", … }` in Cargo.toml, and a suite that is written for loom runs on Fencepost:
-//! under C/C++20 exactly, every execution graph once, any number of threads, loops that wait without hand-placed yields.
+//! under C/C++20 exactly, every execution graph once, any number of threads, loops that wait without hand-placed
+//! yields.
 //!
 //! What differs:
 //!

@@ -5,7 +5,7 @@ use super::explore::{Explored, Found, judge};
 use super::failure::Shown;
 use super::worker;
 use crate::rt::Program;
-use fencepost_engine::{Execution, Monitor, Next, Planned, RaceDetector, Strategy, Threads};
+use fencepost_engine::{Execution, Monitor, Next, Planned, RaceDetector, Sampler, Strategy, Threads};
 use fencepost_memory::{Machine, MachineOptions, with_machine};
 use fencepost_trace::{FindingKind, Limits, Location, Outcome, Plan, Sampling, StrategySpec, execution_seed};
 use std::time::Instant;
@@ -31,25 +31,28 @@ fn campaign<M: Machine>(config: &Config, program: &mut Program, machine: M, exec
     let mut execution = Execution::with_monitor(machine, ());
     execution.set_recording(false);
     let mut explored = Explored::default();
+    // One for all executions: it keeps its allocations.
+    let mut sampler = Sampler::new(config.model, seed, &Sampling::default(), None);
     for number in 0..executions.min(config.max_executions.unwrap_or(u64::MAX)) {
-        let sampling = Sampling::default().of_execution(number);
-        let strategy = StrategySpec::Random { seed: execution_seed(seed, number), sampling };
-        let plan = Plan { model: config.model, buffer: None, strategy: strategy.clone(), limits: limits(config) };
-        let planned = Planned::new(config.model, strategy, None);
-        let outcome = match planned.expect("internal error: only a graph has no choices") {
-            Planned::Sampler(mut sampler) => run(&mut execution, program, &mut sampler, plan.limits),
-            mut other => run(&mut execution, program, &mut other, plan.limits),
+        let (seed, sampling) = (execution_seed(seed, number), Sampling::default().of_execution(number));
+        sampler.begin(seed, &sampling);
+        let outcome = run(&mut execution, program, &mut sampler, limits(config));
+        let plan = || Plan {
+            model: config.model,
+            buffer: None,
+            strategy: StrategySpec::Random { seed, sampling },
+            limits: limits(config),
         };
         explored.executions += 1;
         let found = match &outcome {
-            Outcome::Finished if config.leaks => Found::leak(|| plan),
+            Outcome::Finished if config.leaks => Found::leak(plan),
             Outcome::Finished => None,
-            Outcome::Failed { thread, .. } => Some(Found::of_thread(*thread, plan)),
+            Outcome::Failed { thread, .. } => Some(Found::of_thread(*thread, plan())),
             Outcome::Deadlock { blocked } if !is_timed(blocked) => {
-                Some(Found::stuck(FindingKind::Deadlock, blocked, plan))
+                Some(Found::stuck(FindingKind::Deadlock, blocked, plan()))
             }
             Outcome::Livelock { spinning } if !is_timed(spinning) => {
-                Some(Found::stuck(FindingKind::Livelock, spinning, plan))
+                Some(Found::stuck(FindingKind::Livelock, spinning, plan()))
             }
             _ => {
                 explored.blocked += 1;

@@ -49,7 +49,7 @@ impl Program {
         with_local(|local| {
             let mut threads = local.context.threads.borrow_mut();
             let all = threads.len();
-            if let Some(state) = threads.get_mut(thread.index()) {
+            if let Some(state) = threads.get_mut(thread.index()).filter(|state| state.clock.len() != all) {
                 state.clock.clear();
                 // As if everything had happened before.
                 state.clock.resize(all, u32::MAX);
