@@ -50,7 +50,9 @@ pub struct Buffered {
 pub struct Pick {
     /// Whose read.
     pub thread: ThreadId,
-    /// How many of its reads came before.
+    /// Its program point.
+    pub at: u32,
+    /// How many of its thread's reads there came before.
     pub nth: u32,
     /// Whose store.
     pub writer: ThreadId,

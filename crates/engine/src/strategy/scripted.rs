@@ -22,8 +22,12 @@ const MORE_PATIENCE: u32 = 256;
 #[derive(Clone, Debug)]
 pub struct Scripted {
     lead: Lead,
+    /// Who goes, and at which program point.
     running: Option<ThreadId>,
+    at: u32,
     counts: PerThread<Counts>,
+    /// How often each thread has read at each program point.
+    read: FxHashMap<(ThreadId, u32), u32>,
     /// The stores that were seen to wait: the last of each thread and location, and how many came before it.
     buffered: FxHashMap<(ThreadId, u64), (EventId, u32)>,
     waiting: WaitingLoops,
@@ -47,8 +51,9 @@ enum Lead {
         next: usize,
         /// Stores that wait for their turn.
         delayed: FxHashSet<Buffered>,
+        /// By thread, program point, and how many came before.
+        reads: FxHashMap<(ThreadId, u32, u32), Pick>,
         /// By thread and how many came before.
-        reads: FxHashMap<(ThreadId, u32), Pick>,
         results: FxHashMap<(ThreadId, u32), u32>,
     },
 }
@@ -56,7 +61,6 @@ enum Lead {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     steps: u32,
-    reads: u32,
     results: u32,
     /// How often in a row it has given way.
     yields: u32,
@@ -90,7 +94,7 @@ impl Scripted {
             Turn::Thread { .. } | Turn::Time => None,
         });
         let delayed = delayed.collect();
-        let reads = reads.into_iter().map(|pick| ((pick.thread, pick.nth), pick)).collect();
+        let reads = reads.into_iter().map(|pick| ((pick.thread, pick.at, pick.nth), pick)).collect();
         let results = results.into_iter().map(|one| ((one.thread, one.nth), one.answer)).collect();
         Scripted::led(Lead::Script { turns, next: 0, delayed, reads, results })
     }
@@ -99,7 +103,9 @@ impl Scripted {
         Scripted {
             lead,
             running: None,
+            at: 0,
             counts: PerThread::default(),
+            read: FxHashMap::default(),
             buffered: FxHashMap::default(),
             waiting: WaitingLoops::default(),
             steps: 0,
@@ -160,6 +166,10 @@ impl Scripted {
         let name = Buffered { thread: commit.thread, at, nth: slot.1 };
         self.seen.entry(commit.store).or_insert((self.steps, name));
         Some(name)
+    }
+
+    fn read_count(&self, thread: ThreadId, at: u32) -> u32 {
+        self.read.get(&(thread, at)).copied().unwrap_or(0)
     }
 
     fn is_waiting(&mut self, thread: ThreadId) -> bool {
@@ -236,6 +246,7 @@ impl Scripted {
                 };
                 self.waiting.visit(thread, next.label, address, writes);
                 self.running = Some(thread);
+                self.at = next.label;
                 self.steps += 1;
                 self.operations += u64::from(matches!(next.what, What::Access(_)));
                 let counts = self.counts.get(thread);
@@ -316,23 +327,23 @@ impl Strategy for Scripted {
 
     fn wants_newest(&self) -> bool {
         let (Lead::Script { reads, .. }, Some(thread)) = (&self.lead, self.running) else { return false };
-        !reads.contains_key(&(thread, self.counts.known(thread).reads))
+        !reads.contains_key(&(thread, self.at, self.read_count(thread, self.at)))
     }
 
     fn source_of(
         &mut self,
         thread: ThreadId,
         _: &Access,
-        _: u32,
+        at: u32,
         sources: &[Source],
         origin: &dyn Fn(EventId) -> (ThreadId, u32),
     ) -> usize {
-        let nth = self.counts.get(thread).reads;
+        let nth = self.read_count(thread, at);
         let whose: Vec<(ThreadId, u32)> = sources.iter().map(|source| origin(source.event)).collect();
         let choice = match &mut self.lead {
             Lead::Answers(follow) => follow.source(thread, sources) % sources.len(),
             Lead::Script { reads, .. } => {
-                let there = reads.get(&(thread, nth)).and_then(|pick| {
+                let there = reads.get(&(thread, at, nth)).and_then(|pick| {
                     let same = (0..whose.len()).rev().filter(|i| whose[*i] == (pick.writer, pick.label));
                     let same: Vec<usize> = same.collect();
                     same.get(pick.newer as usize).or(same.last()).copied()
@@ -342,12 +353,12 @@ impl Strategy for Scripted {
         };
         let (writer, label) = whose[choice];
         let newer = whose[choice + 1..].iter().filter(|other| **other == whose[choice]).count() as u32;
-        self.done.reads.push(Pick { thread, nth, writer, label, newer });
+        self.done.reads.push(Pick { thread, at, nth, writer, label, newer });
         choice
     }
 
-    fn has_read(&mut self, thread: ThreadId, _: u32, _: &dyn Fn() -> (ThreadId, u32)) {
-        self.counts.get(thread).reads += 1;
+    fn has_read(&mut self, thread: ThreadId, label: u32, _: &dyn Fn() -> (ThreadId, u32)) {
+        *self.read.entry((thread, label)).or_default() += 1;
     }
 
     fn variant(&mut self, thread: ThreadId, ways: u32) -> u32 {

@@ -90,10 +90,11 @@ fn minimised(source: &str, model: Model, effort: Effort, shows: fn(&Executed) ->
     let test = LitmusTest::parse("test.litmus", source.as_bytes()).expect("a test");
     let mut program = test.program();
     let mut all = Vec::new();
-    for seed in 0..400 {
-        let plan = Plan::random(model, seed, 0);
+    // Each of these outcomes has a chance of at least one in two hundred.
+    for seed in 0..20_000 {
+        let plan = Plan::random(model, 1, seed);
         let first = execute(&mut program, &plan).expect("a plan of a machine");
-        if !shows(&first) || all.len() == 8 {
+        if !shows(&first) {
             continue;
         }
         let (most, choices) = (operations(&first), first.trace.choices.clone());
@@ -106,8 +107,10 @@ fn minimised(source: &str, model: Model, effort: Effort, shows: fn(&Executed) ->
         assert_eq!(again.trace.choices, small.best.choices, "seed {seed}");
         assert!(small.best.operations <= most, "seed {seed}: {} of {most}", small.best.operations);
         all.push(small);
+        if all.len() == 8 {
+            break;
+        }
     }
-    // Each of these outcomes has a chance of at least one in fifty.
     assert_eq!(all.len(), 8, "executions that show it are met");
     all
 }
@@ -133,17 +136,17 @@ fn store_buffering_needs_a_switch_and_a_delayed_store() {
     assert_eq!(sizes(&all), [(1, 1); 8]);
 }
 
-/// What switches alone can do is shown without stale reads: the first thread reads, the second runs, the first writes.
-/// With a stale read it would be one switch and one oddity, which is no less.
+/// What switches alone can do: the first thread reads, the second runs, the first writes. With a stale read it is one
+/// switch and one oddity, which is as many together; which of the two it becomes depends on where the search begins.
 #[test]
-fn a_lost_update_needs_no_stale_read() {
+fn a_lost_update_needs_two_switches_or_a_stale_read() {
     let sc = minimised(LOST, Model::Sc, EFFORT, both_read_zero);
     let c11 = minimised(LOST, Model::C11, EFFORT, both_read_zero);
     // Of the second thread nothing more than its load has to come before the first thread's store, and what follows
     // is one switch back: the execution goes on to its end.
     assert!(sizes(&sc).iter().all(|size| *size == (2, 0)), "{:?}", sizes(&sc));
-    assert!(sizes(&c11).iter().all(|(switches, oddities)| switches + oddities <= 2), "{:?}", sizes(&c11));
-    assert!(sizes(&c11).iter().all(|(_, oddities)| *oddities == 0), "{:?}", sizes(&c11));
+    assert!(sizes(&c11).iter().all(|(switches, oddities)| switches + oddities == 2), "{:?}", sizes(&c11));
+    assert!(sizes(&c11).contains(&(2, 0)), "{:?}", sizes(&c11));
 }
 
 /// Rounds of a loop that waits are not needed.
