@@ -106,6 +106,19 @@ fn crossbeam_channel() {
 
 #[test]
 #[ignore = "needs the registry"]
+fn crossbeam_deque() {
+    check(Exhibit {
+        package: "crossbeam-deque",
+        buggy: "0.8.0",
+        mended: "0.8.1",
+        options: "",
+        source: "crossbeam_deque.rs",
+        kind: "panic",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry"]
 fn spin() {
     check(Exhibit { package: "spin", buggy: "0.9.7", mended: "0.9.9", options: "", source: "spin.rs", kind: "panic" });
 }
