@@ -6,6 +6,7 @@
 
 use super::examine::Examined;
 use super::reason::{WeakLink, place, weak_links};
+use crate::event::Log;
 use fencepost_mailbox::{Frame, Stronger};
 use fencepost_native::host::{self, Campaign};
 use fencepost_report::stale_reads;
@@ -21,8 +22,8 @@ const MOST: u64 = 20_000;
 /// How long that may take for all findings; what is not done by then is not told.
 pub const TIME: Duration = Duration::from_secs(4);
 
-/// Looks for a change, and tries it, until then at the latest.
-pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant) -> Option<Fix> {
+/// Looks for a change, and tries it, until then at the latest. Says so if there was no time.
+pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant, log: &mut Log<'_>) -> Option<Fix> {
     if campaign.request.model != Model::C11 {
         return None;
     }
@@ -51,9 +52,16 @@ pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant) -> Option<Fix
     if changes.is_empty() {
         return None;
     }
-    let executions = helps(campaign, one, &changes, deadline)?;
     let words: Vec<&str> = changes.iter().map(|change| &change.words[..]).collect();
-    Some(Fix { text: format!("make {}", words.join(" and ")), executions })
+    let text = format!("make {}", words.join(" and "));
+    match helps(campaign, one, &changes, deadline) {
+        Tried::Helps(executions) => Some(Fix { text, executions }),
+        Tried::InVain => None,
+        Tried::NoTime => {
+            log.note(format!("there was no time to see whether this is a fix: {text}"));
+            None
+        }
+    }
 }
 
 /// A program point whose operations are to be stronger.
@@ -98,11 +106,20 @@ fn words(event: &Event, at: &str, to: RmwOrder) -> Option<String> {
     Some(format!("the {what} at {at} {order}"))
 }
 
-/// In how many executions the finding does not show any more; `None` if it does, or there was no time.
-fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Instant) -> Option<u64> {
+/// What came of a change.
+enum Tried {
+    /// The finding was not met in so many executions.
+    Helps(u64),
+    /// It was, or nobody can tell.
+    InVain,
+    NoTime,
+}
+
+/// Is the finding not met any more?
+fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Instant) -> Tried {
     let executions = (one.found.first_execution + 1).saturating_mul(TIMES).max(LEAST);
     if executions > MOST {
-        return None;
+        return Tried::InVain;
     }
     let mut changed = campaign.clone();
     let stronger = |change: &Change| Stronger { place: change.frame.clone(), to: change.to };
@@ -114,7 +131,9 @@ fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Inst
     changed.interruptible = true;
     changed.checked = false;
     changed.progress = Arc::default();
-    let results = host::run_campaign(&changed).ok()?;
-    let is_there = results.found.iter().any(|found| one.is_named(found.report.fingerprint));
-    (results.executions == executions && !is_there).then_some(executions)
+    let Ok(results) = host::run_campaign(&changed) else { return Tried::InVain };
+    if results.found.iter().any(|found| one.is_named(found.report.fingerprint)) {
+        return Tried::InVain;
+    }
+    if results.executions == executions { Tried::Helps(executions) } else { Tried::NoTime }
 }
