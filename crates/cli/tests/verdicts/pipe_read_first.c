@@ -1,5 +1,5 @@
-// Thread 1 writes two bytes and reads one in between. If main takes the first, thread 1 waits forever; and whoever waits
-// for a byte that comes does not go around a loop forever.
+// Thread 1 writes two bytes and reads one in between. If main takes the first, thread 1 waits forever; and whoever
+// waits for a byte that comes does not go around a loop forever.
 // fencepost test: fail deadlock
 // fencepost check: fail deadlock
 #include <pthread.h>

@@ -1,9 +1,9 @@
 //! What pipes, sockets and their like order: a thread that has read what another one wrote knows what that one knew.
 //!
-//! Each such file is a location of the engine's, which counts what was written. Who writes releases to it, who has read
-//! acquires from it, both as read-modify-writes. Both ends of a pipe are one file; sockets, whose ends do not know of
-//! each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what is in them
-//! would be wrong.
+//! Each such file is a location of the engine's, which counts what was written. Who writes releases to it, who has
+//! read acquires from it, both as read-modify-writes. Both ends of a pipe are one file; sockets, whose ends do not know
+//! of each other, are all one. Ordinary files and the standard ones order nothing: a program that waits for what is in
+//! them would be wrong.
 
 use super::{at_work, kernel};
 use crate::drive::{control, explored, one_of_several, restart};
