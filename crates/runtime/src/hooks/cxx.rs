@@ -4,7 +4,7 @@
 //! from. Other functions of the library only have to be noticed: what they call in turn (`pthread_create`, …) is the
 //! program's doing where it called *them*.
 
-use super::{at_work, hook, memory, watch};
+use super::{hook, memory, watch};
 use crate::drive::ending::{self, Verdict};
 use crate::platform::global::{self, active};
 use crate::platform::modules;
@@ -153,7 +153,7 @@ watch! { fn __cxa_throw(_object: usize, kind: usize) {
 
 /// The program calls `abort`. Is it the library, because nobody has caught an exception? Then the place is where it was
 /// thrown.
-pub fn uncaught() -> Option<Verdict> {
+fn uncaught() -> Option<Verdict> {
     if !modules::is_cxx_library(global::caller()) {
         return None;
     }
@@ -191,15 +191,9 @@ fn name(kind: usize) -> String {
     unsafe { CStr::from_ptr(best) }.to_string_lossy().into_owned()
 }
 
-/// The verdict on a program that calls `abort`, and the place of it.
-pub fn aborted() -> Verdict {
-    fibers::me().pc = global::caller();
-    at_work(uncaught).unwrap_or_else(|| Verdict::Abort("abort() was called".to_owned()))
-}
-
-/// Ends the execution because of it.
+/// The running thread calls `abort`, which ends the execution.
 pub fn abort() -> ! {
-    let verdict = aborted();
+    fibers::me().pc = global::caller();
     global::set_inside(true);
-    ending::fail(verdict)
+    ending::fail(uncaught().unwrap_or_else(|| Verdict::Abort("abort() was called".to_owned())))
 }
