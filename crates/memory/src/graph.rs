@@ -229,6 +229,44 @@ pub struct NewNode {
     pub access: Access,
 }
 
+/// The writes whose bytes a read has got. Where accesses have different extents, a write to a part of a place takes the
+/// rest over from the write before it: who reads the rest has it from there.
+struct Origins {
+    at: Option<Location>,
+    /// The next write, and which of the bytes of `at` are still to be found.
+    next: Option<Node>,
+    left: u16,
+}
+
+impl Origins {
+    fn of(read: &NodeData) -> Origins {
+        let at = read.access.location();
+        let bytes = at.map_or(0, |at| at.size.bytes());
+        Origins { at, next: Some(read.source), left: ((1u32 << bytes) - 1) as u16 }
+    }
+
+    #[inline]
+    fn next(&mut self, graph: &Graph) -> Option<Node> {
+        loop {
+            let write = self.next.take()?;
+            let data = graph.node(write);
+            let (Some(at), Some(written)) = (self.at, data.access.location()) else { return Some(write) };
+            if written.size == graph.location(data.place).size {
+                return Some(write);
+            }
+            let here = |byte: &u64| (written.address..written.end()).contains(&(at.address + byte));
+            let found = (0..at.size.bytes()).filter(here).fold(0, |set, byte| set | 1 << byte) & self.left;
+            self.left &= !found;
+            if self.left != 0 {
+                self.next = graph.previous(write).map(|read| graph.node(read).source);
+            }
+            if found != 0 {
+                return Some(write);
+            }
+        }
+    }
+}
+
 /// What a wait is to consistency: a fence that orders nothing.
 const WAIT: Flags = Flags::FENCE.with(Flags::BLOCKED);
 
@@ -637,12 +675,15 @@ impl Graph {
         self.porf[own] = data.index + 1;
         self.hb[own] = data.index + 1;
         if data.flags.has(Flags::READ) {
-            let from = data.source.index() * stride;
-            join(&mut self.porf, from, at, stride);
-            if !data.flags.has(Flags::PLAIN) {
-                join_from(&mut self.acquirable, &self.released, from, at, stride);
-                if data.flags.has(Flags::ACQUIRE) {
-                    join_from(&mut self.hb, &self.released, from, at, stride);
+            join(&mut self.porf, data.source.index() * stride, at, stride);
+            if !data.flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
+                let mut origins = Origins::of(&data);
+                while let Some(origin) = origins.next(self) {
+                    let from = origin.index() * stride;
+                    join_from(&mut self.acquirable, &self.released, from, at, stride);
+                    if data.flags.has(Flags::ACQUIRE) {
+                        join_from(&mut self.hb, &self.released, from, at, stride);
+                    }
                 }
             }
         } else if data.flags.has(Flags::FENCE) {
@@ -656,10 +697,12 @@ impl Graph {
             } else if data.release_fence != Node::INIT && !data.flags.has(Flags::PLAIN) {
                 join_from(&mut self.released, &self.hb, data.release_fence.index() * stride, at, stride);
             }
-            if data.flags.has(Flags::EXCLUSIVE) {
+            if data.flags.has(Flags::EXCLUSIVE) && !data.flags.has(Flags::WEAVES) {
                 let read = self.previous(node).expect("an exclusive write follows its read");
-                let from = self.node(read).source.index() * stride;
-                join(&mut self.released, from, at, stride);
+                let mut origins = Origins::of(self.node(read));
+                while let Some(origin) = origins.next(self) {
+                    join(&mut self.released, origin.index() * stride, at, stride);
+                }
             }
         }
     }

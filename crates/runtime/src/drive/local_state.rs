@@ -1,6 +1,6 @@
 //! All that a thread remembers, as a number; and how often a compare-exchange has failed in the same state.
 
-use crate::platform::global;
+use crate::platform::{channels, global};
 use crate::results::unsupported_here;
 use crate::threads::fibers;
 use fencepost_trace::{Location, ThreadId};
@@ -16,6 +16,9 @@ const MOST_FAILURES: u32 = 6;
 pub fn may_fail() -> bool {
     if !global::explores() {
         return true;
+    }
+    if channels::contain(global::caller()) {
+        return false;
     }
     let failed = fibers::me().failed;
     match failed {
@@ -56,7 +59,8 @@ fn state_here() -> u64 {
 const MOST_STACK: usize = 64 << 10;
 
 /// All that decides what a thread does next, but for what it reads: where it is, the registers that calls preserve,
-/// its stack, how often it has looked at a clock and how often it has changed other memory (see [`progress`]).
+/// its stack, how often it has looked at a clock and how often it has changed other memory (see [`progress`]). In a
+/// library's function that counts its rounds, what it has read in the last one stands for registers and stack.
 ///
 /// What it is about to read is not its own, even if it lies on its own stack: the exploration says what is read there,
 /// and what memory holds meanwhile depends on how far others have come in the run at hand.
@@ -68,12 +72,18 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
     }
     let mut hasher = FxHasher::default();
     hasher.write_usize(fiber.pc);
-    fiber.registers.iter().for_each(|register| hasher.write_usize(*register));
     hasher.write_u64(fiber.writes);
     // A call may ask more than once, and then it does not go around in a loop.
     hasher.write_u32(fiber.asks);
     // Who looks at a clock in a loop does not wait for others alone.
     hasher.write_u64(fiber.clock.looks());
+    if let Some(round) = fiber.round {
+        // Among registers and stack is the number of rounds.
+        hasher.write_usize(fiber.sp);
+        hasher.write_u64(round);
+        return Some(hasher.finish());
+    }
+    fiber.registers.iter().for_each(|register| hasher.write_usize(*register));
     // SAFETY: the thread's own stack above its stack pointer, and it does not run.
     let stack = unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
     let offset = |at: Location| (at.address as usize).checked_sub(start).map(|from| (from, at.size.bytes() as usize));

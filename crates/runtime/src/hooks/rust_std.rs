@@ -18,6 +18,9 @@
 //! - `ScopeData` has a count of threads that run; the last one to end gives the owner its token. Where these words
 //!   are, the library's functions show on memory that means nothing.
 //! - `Barrier` runs as it is, under a lock of its own.
+//! - Channels are compiled into the program. Their waiting loops count rounds, so that where a thread stands in them is
+//!   told by what they have read ([`LibraryRounds`](fencepost_runtime_core::library_rounds::LibraryRounds)), and their
+//!   weak compare-exchanges do not fail for no reason: they try again, and nobody can tell.
 //!
 //! Only calls from instrumented code are led: the library's own statics (those of standard output, say) are its
 //! business. If such a lock is contended, or a function is there and cannot be led, an exploration is not complete,
@@ -28,10 +31,10 @@ use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, explored, one_of_several};
 use crate::hooks::{at_work, atomics, futex, hook, threads};
 use crate::platform::global::{self, Global};
-use crate::platform::patches;
 use crate::platform::symbols::{self, Kind};
+use crate::platform::{channels, patches};
 use crate::threads::{clock, fibers};
-use fencepost_runtime_core::mangled::is_called;
+use fencepost_runtime_core::mangled::{is_called, is_of_channels};
 use fencepost_trace::op::Sync;
 use fencepost_trace::{Access, Guard, LoadOrder, Location, Op, RmwOrder, Size, StoreOrder, Update, Value};
 
@@ -91,7 +94,11 @@ pub fn unseen() -> Option<&'static str> {
 pub fn prepare() {
     let mut found = [(0, 0); ALL.len()];
     let mut twice = false;
+    let mut of_channels = Vec::new();
     let any = symbols::each(|symbol| {
+        if symbol.kind == Kind::Function && is_of_channels(symbol.name) {
+            of_channels.push((symbol.start, symbol.start + symbol.size));
+        }
         if symbol.kind == Kind::Function
             && let Some(i) = ALL.iter().position(|led| is_called(symbol.name, led.path))
             && !instrumented::is_instrumented(symbol.start + 1)
@@ -100,6 +107,7 @@ pub fn prepare() {
             found[i] = (symbol.start, symbol.size);
         }
     });
+    channels::set(of_channels);
     if !any {
         *UNSEEN.enter() =
             Some("the program has no table of symbols: what Rust's standard library does by itself is not seen");

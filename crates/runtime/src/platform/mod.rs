@@ -2,6 +2,7 @@
 //! that it hides, stacks to switch to, the files that are mapped, and how the process ends if all else fails.
 
 pub mod arena;
+pub mod channels;
 pub mod context;
 pub mod failure;
 pub mod global;

@@ -46,7 +46,7 @@ impl Calls {
     /// Has a call of this thread not been left yet? Of the running thread only after [`leave`](Self::leave).
     pub fn is_open(&self, (at, back): Call) -> bool {
         // SAFETY: a place in the list that has been written, because the top is above it.
-        (self.base..self.top.min(self.base + DEPTH * 8)).contains(&at) && unsafe { *(at as *const usize) } == back
+        (self.base..self.top.min(self.base + DEPTH * 8)).contains(&at) && unsafe { noted(at) } == back
     }
 
     /// The addresses, the innermost first. Of the running thread only after [`leave`](Self::leave).
@@ -54,7 +54,7 @@ impl Calls {
         let end = self.top.min(self.base + DEPTH * 8);
         let count = end.saturating_sub(self.base) / 8;
         // SAFETY: the words up to the top were written by `push`; the mapping is as long as the limit.
-        (0..count).rev().map(|i| unsafe { *(self.base as *const usize).add(i) }).take(64).collect()
+        (0..count).rev().map(|i| unsafe { noted(self.base + 8 * i) }).take(64).collect()
     }
 }
 
@@ -65,7 +65,34 @@ pub type Call = (usize, usize);
 pub fn innermost() -> Call {
     let at = (TOP.load(Ordering::Relaxed) as usize).wrapping_sub(8);
     // SAFETY: there is room below the first call, and calls too deep to be noted are not looked at.
-    (at, if at < LIMIT.load(Ordering::Relaxed) as usize { unsafe { *(at as *const usize) } } else { 0 })
+    (at, if at < LIMIT.load(Ordering::Relaxed) as usize { unsafe { noted(at) } } else { 0 })
+}
+
+/// A bit that no return address has: this call is marked.
+const MARK: usize = 1 << 63;
+
+/// The return address that is noted at a place of the list.
+///
+/// # Safety
+///
+/// It has been written, or lies in the room below the first call.
+unsafe fn noted(at: usize) -> usize {
+    // SAFETY: as above.
+    unsafe { *(at as *const usize) & !MARK }
+}
+
+/// Marks the running thread's innermost call, until that is left: the next one from the same place is not marked. Was
+/// it marked already? Calls too deep to be noted are never marked.
+pub fn mark_innermost() -> bool {
+    let at = (TOP.load(Ordering::Relaxed) as usize).wrapping_sub(8);
+    if at >= LIMIT.load(Ordering::Relaxed) as usize {
+        return false;
+    }
+    // SAFETY: a place in the list, or in the room below it, and below the limit.
+    let call = unsafe { &mut *(at as *mut usize) };
+    let was_marked = *call & MARK != 0;
+    *call |= MARK;
+    was_marked
 }
 
 /// A function called from `pc` is entered.

@@ -9,6 +9,7 @@ use crate::platform::{context, global, sys};
 use crate::threads::calls::Calls;
 use crate::threads::clock::Clock;
 use crate::threads::donors::{self, Donor, Life};
+use fencepost_runtime_core::library_rounds::LibraryRounds;
 use fencepost_trace::{Location, Reply, ThreadId};
 use libc::{c_void, pthread_t};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -85,6 +86,10 @@ pub struct Fiber {
     /// Under exploration: where a weak compare-exchange of its last failed for no reason, in what state, and how
     /// often in a row.
     pub failed: Option<(usize, u64, u32)>,
+    /// Under exploration: what the call of a library at hand has read, whose loops count their rounds; and in it, what
+    /// stands for registers and stack.
+    pub rounds: LibraryRounds,
+    pub round: Option<u64>,
     /// Under exploration: its local state when it last gave way, if it has done nothing since; and its own time.
     pub yielded: u64,
     pub clock: Clock,
@@ -333,6 +338,8 @@ impl Fibers {
         fiber.asks = 0;
         fiber.about = None;
         fiber.failed = None;
+        fiber.rounds.begin();
+        fiber.round = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();
         fiber.deadline = None;

@@ -10,13 +10,29 @@
 //! missed execution of this kind there is always an explored one that shows it: the same up to that other store, with
 //! the delayed one just before it.
 //!
+//! C/C++20 has no word on accesses of different extents, and the machine of c11 keeps each byte's stores in order. The
+//! same two things are said of it, with happens-before in the place of the orders of a hardware model:
+//!
+//! 1. Two accesses to a place that have no byte in common, one of which happens before the other, while a third is
+//!    ordered with one of them in neither way.
+//! 2. A write to a part, and a write of another thread to its place that depends on it by program order and
+//!    reads-from, and does not happen after it.
+//!
+//! *Why that is enough.* Take an execution of the machine, and of it the accesses to one place, with the order of writes
+//! and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the exploration
+//! has the execution in which the place goes through its values in that order, unless a write to a part would take over
+//! what depends on it, which is 2. If they have a cycle, it goes from one part to another: where accesses overlap, the
+//! machine performs them in the order of execution, so that it does so along happens-before, between two accesses
+//! without a common byte; and if everybody else were ordered with both of them, each step of the cycle would be, and
+//! happens-before would have it. That is 1, and what comes before the step that closes the cycle is explored.
+//!
 //! A store to a part takes over the rest of its place from the store before it. Methods that leave the order of stores
 //! open, as far as nobody reads it, do not know which that is; under sc that makes no difference, since what is read
 //! decides.
 
 use super::{request, unsupported};
 use crate::results;
-use fencepost_memory::graph::{Flags, Graph, Node, NodeData};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
 use fencepost_trace::{Access, FenceOrder, Location, Model, RmwOrder, StoreOrder};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,7 +41,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) fn look(graph: &Graph) -> bool {
     let model = request().watch.first().copied().unwrap_or(request().model);
     let is_part = |data: &NodeData| part(graph, data).is_some();
-    if !matches!(model, Model::Tso | Model::Pso | Model::Pslo) || !graph.nodes().any(|(_, data)| is_part(data)) {
+    if model == Model::Sc || !graph.nodes().any(|(_, data)| is_part(data)) {
+        return true;
+    }
+    if model == Model::C11 {
+        if is_tied(graph) {
+            unsupported(
+                "threads access different parts of memory that is also accessed as a whole: not every order in which \
+                 these can happen is explored",
+            );
+        } else if depends_on_part(graph) {
+            unsupported(
+                "a thread writes to a part of memory that is also accessed as a whole: that this can come after a \
+                 write which has seen something later of that thread is not explored",
+            );
+        }
         return true;
     }
     if results::is_by_less_than_graphs() {
@@ -73,6 +103,42 @@ pub(super) fn look(graph: &Graph) -> bool {
         );
     }
     true
+}
+
+/// Point 1 of c11.
+fn is_tied(graph: &Graph) -> bool {
+    let accesses = |place: Place| {
+        let reads = graph.reads(place).iter().filter(|read| !graph.node(**read).flags.has(Flags::WEAVES));
+        graph.writes(place)[1..].iter().chain(reads).copied().collect::<Vec<Node>>()
+    };
+    let at = |node: Node| graph.node(node).access.location();
+    let are_apart = |a: Node, b: Node| at(a).zip(at(b)).is_some_and(|(a, b)| !a.overlaps(b));
+    let is_unordered = |a: Node, b: Node| a != b && !graph.hb(a, b) && !graph.hb(b, a);
+    (0..graph.places() as u32).map(Place).any(|place| {
+        let all = accesses(place);
+        let is_part = |node: &Node| part(graph, graph.node(*node)).is_some();
+        all.iter().filter(|first| is_part(first)).any(|first| {
+            let mut later = all.iter().filter(|second| are_apart(*first, **second) && graph.hb(*first, **second));
+            later.any(|second| all.iter().any(|other| is_unordered(*other, *first) || is_unordered(*other, *second)))
+        })
+    })
+}
+
+/// Point 2 of c11.
+fn depends_on_part(graph: &Graph) -> bool {
+    let parts = graph.nodes().filter(|(_, data)| data.flags.has(Flags::WRITE) && part(graph, data).is_some());
+    parts.into_iter().any(|(first, data)| {
+        let at = data.access.location();
+        // What another has written there, a read-modify-write really reads.
+        let takes_over = |other: &NodeData| {
+            data.flags.has(Flags::WEAVES)
+                || at.zip(other.access.location()).is_some_and(|(at, other)| !at.overlaps(other))
+        };
+        graph.writes(data.place)[1..].iter().any(|write| {
+            let other = graph.node(*write);
+            other.thread != data.thread && takes_over(other) && graph.porf_le(first, *write) && !graph.hb(first, *write)
+        })
+    })
 }
 
 /// Is there a store to a part, a later one of its thread that the model lets pass it, and a store of another thread to

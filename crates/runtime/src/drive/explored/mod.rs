@@ -9,9 +9,10 @@ pub mod unseen;
 
 use crate::drive::ending::{self, Verdict};
 use crate::drive::{control, debugger, digest, patience, progress};
+use crate::platform::channels;
 use crate::platform::global::{self, Entered, Global};
 pub use crate::results::{is_by_values, leaves_open, unsupported, unsupported_at, unsupported_here};
-use crate::threads::fibers;
+use crate::threads::{calls, fibers};
 use fencepost_trace::{Op, Reply, ThreadId, VectorClock};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -83,6 +84,12 @@ pub fn ask(op: Op) -> Reply {
         Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
         _ => None,
     };
+    me.round = channels::contain(me.pc).then(|| {
+        if !calls::mark_innermost() {
+            me.rounds.begin();
+        }
+        me.rounds.since(me.pc)
+    });
     drop(me);
     unseen::asked(&op);
     if op == Op::Yield {
@@ -94,7 +101,11 @@ pub fn ask(op: Op) -> Reply {
     fibers::me().asked = Some(op);
     fibers::go_back();
     debugger::visited();
-    let me = fibers::me();
+    let mut me = fibers::me();
+    if me.round.is_some() {
+        let (pc, reply) = (me.pc, me.reply);
+        me.rounds.read(pc, reply);
+    }
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
     asks.store(me.asks, Relaxed);
