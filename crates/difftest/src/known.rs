@@ -9,7 +9,6 @@ pub const FEATURES: &[(Option<Language>, Feature, &str)] = &[
     (None, Feature::Pipes, "check says that it is incomplete where several threads use a pipe"),
     (None, Feature::Cancel, "to the reference, asking a thread to end conflicts with nothing that the thread does"),
     (None, Feature::Spinning, "the reference has no end for loops that wait without giving way"),
-    (Some(Language::Rust), Feature::Channels, "check says that it is incomplete where senders meet in std's channels"),
 ];
 
 /// Parts of scripts, with the reason.

@@ -5,7 +5,7 @@ use clap::Parser;
 use fencepost_difftest::generate::Recipe;
 use fencepost_difftest::known;
 use fencepost_difftest::program::{Feature, Language};
-use fencepost_difftest::run::{Plan, run};
+use fencepost_difftest::run::{Cases, Plan, run};
 use fencepost_difftest::run_scripts;
 use fencepost_difftest::scripts::Part;
 use fencepost_difftest::truths::{Effort, SPENT};
@@ -146,8 +146,13 @@ fn main() -> ExitCode {
         summary.found.len()
     );
     println!("  {SPENT}");
-    summary.incomplete.iter().for_each(|(why, n)| println!("  {n} explorations incomplete: {why}"));
-    summary.unfinished.iter().for_each(|(why, n)| println!("  {n} references unfinished: {why}"));
+    for (of, cases) in
+        [("explorations incomplete", &summary.incomplete), ("references unfinished", &summary.unfinished)]
+    {
+        for (why, Cases { count, seed, model }) in cases {
+            println!("  {count} {of} (the first: {seed} {model}): {why}");
+        }
+    }
     let slowest =
         summary.slowest.iter().map(|(time, seed, model)| format!("{seed} {model} {:.1} s", time.as_secs_f64()));
     println!("  slowest: {}", slowest.collect::<Vec<_>>().join(", "));

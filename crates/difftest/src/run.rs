@@ -62,14 +62,32 @@ pub struct Summary {
     pub programs: u64,
     /// Comparisons: a program under a model.
     pub comparisons: u64,
-    /// Why explorations were not complete, and how often.
-    pub incomplete: BTreeMap<String, u64>,
-    /// Why references were not, and how often.
-    pub unfinished: BTreeMap<String, u64>,
+    /// Why explorations were not complete.
+    pub incomplete: BTreeMap<String, Cases>,
+    /// Why references were not.
+    pub unfinished: BTreeMap<String, Cases>,
     /// The comparisons that took longest: what took so long is often a loop that nobody recognises as waiting.
     pub slowest: Vec<(Duration, u64, Model)>,
     /// Disagreements: seed, language, the program as it is left, how the sources disagree.
     pub found: Vec<Found>,
+}
+
+/// How often something was said, and of which program under which model for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct Cases {
+    /// How often.
+    pub count: u64,
+    /// The program.
+    pub seed: u64,
+    /// The model.
+    pub model: Model,
+}
+
+/// One case more.
+fn add(cases: &mut BTreeMap<String, Cases>, why: Option<String>, seed: u64, model: Model) {
+    if let Some(why) = why {
+        cases.entry(why).or_insert(Cases { count: 0, seed, model }).count += 1;
+    }
 }
 
 impl Summary {
@@ -149,8 +167,8 @@ fn batch(
                 let mut summary = summary.lock().expect("no worker has panicked");
                 summary.comparisons += 1;
                 summary.took(start.elapsed(), *seed, *model);
-                incomplete.into_iter().for_each(|why| *summary.incomplete.entry(why).or_default() += 1);
-                unfinished.into_iter().for_each(|why| *summary.unfinished.entry(why).or_default() += 1);
+                add(&mut summary.incomplete, incomplete, *seed, *model);
+                add(&mut summary.unfinished, unfinished, *seed, *model);
             }
             let Some(disagreement) = disagreement else { continue };
             let shrunk = if plan.shrinks && disagreement.class != Class::Broken {

@@ -114,9 +114,9 @@ fn is_tied(graph: &Graph) -> bool {
     let at = |node: Node| graph.node(node).access.location();
     let are_apart = |a: Node, b: Node| at(a).zip(at(b)).is_some_and(|(a, b)| !a.overlaps(b));
     let is_unordered = |a: Node, b: Node| a != b && !graph.hb(a, b) && !graph.hb(b, a);
+    let is_part = |node: &Node| part(graph, graph.node(*node)).is_some();
     (0..graph.places() as u32).map(Place).any(|place| {
         let all = accesses(place);
-        let is_part = |node: &Node| part(graph, graph.node(*node)).is_some();
         all.iter().filter(|first| is_part(first)).any(|first| {
             let mut later = all.iter().filter(|second| are_apart(*first, **second) && graph.hb(*first, **second));
             later.any(|second| all.iter().any(|other| is_unordered(*other, *first) || is_unordered(*other, *second)))
@@ -173,9 +173,10 @@ fn is_delayed(graph: &Graph, model: Model) -> bool {
     })
 }
 
-/// What an event accesses, if that is a part of its place.
+/// What an event accesses, if that is a part of its place. (A wait accesses nothing.)
 fn part(graph: &Graph, data: &NodeData) -> Option<Location> {
-    data.access.location().filter(|at| at.as_hidden().is_none() && *at != graph.location(data.place))
+    let at = data.access.location().filter(|_| data.place != Place::NONE)?;
+    (at.as_hidden().is_none() && at != graph.location(data.place)).then_some(at)
 }
 
 /// Does it keep all that is behind it behind all that is before it, itself included?
