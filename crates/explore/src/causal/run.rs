@@ -6,6 +6,7 @@ use super::question::Witness;
 use super::task::{Before, Choice, Last, Reader, Task, Whole, node_of, steps_of};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
+use crate::graph::rounds::is_own;
 use crate::graph::walk::{Settled, State};
 use crate::graph::{ExploreError, Stuck};
 use fencepost_engine::Threads;
@@ -967,7 +968,7 @@ impl<'a, T: Threads> Run<'a, T> {
                     spins = true;
                     for read in &graph.thread(thread)[round as usize..] {
                         let data = graph.node(*read);
-                        if !data.flags.has(Flags::READ) {
+                        if !data.flags.has(Flags::READ) || is_own(graph, thread, round as usize, data.source) {
                             continue;
                         }
                         if data.variant != 0 {

@@ -18,22 +18,23 @@
 //! consistent with more order is consistent with less; a race or a failure that it has stays. A lock taken, something
 //! looked at and the lock released is such a round, a `test_and_set` of what is set already is another.
 //!
-//! Rounds of several threads may have no effect *together*: 3 then asks that whoever reads a value in between does so
-//! in a round that is taken out as well, of another thread or of this one, and that has come back to where it began.
-//! Two threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does so) have gone
-//! around for nothing if the one saw the other's lock and the other saw the one's. What is left of the argument is the
-//! same: all of these rounds are taken out at once, and who remains has read nothing but values that are there without
-//! them.
+//! Rounds of several threads, or several of one, may have no effect *together*. Then 1 and 2 are asked of all that they
+//! write to a place: the first of each round is a read-modify-write's, all of them stand next to each other, and the last
+//! of all writes again what was there before the first. 3 asks that whoever reads a value in between does so in a round that is taken out as well, and that has come back to
+//! where it began. Two threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does
+//! so) have gone around for nothing if the one saw the other's lock and the other saw the one's; so have two that poll
+//! under a lock for reading, whose counts go up and down in any order. What is left of the argument is the same: all
+//! of these rounds are taken out at once, and who remains has read nothing but values that are there without them.
 //!
 //! 3 is a question about the whole graph: a thread that was stopped goes on when somebody reads what its round wrote
 //! in between (a failed attempt to take the lock that it held). It is asked anew for every step, so that who goes
 //! next depends on the graph alone.
 
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
-use fencepost_trace::{ThreadId, Value};
+use fencepost_trace::ThreadId;
 
 /// A round with more writes than this is not looked at: loops that wait are short.
-pub(crate) const MOST_WRITES: usize = 8;
+pub(crate) const MOST_WRITES: usize = 24;
 
 /// So many rounds are taken out together at most.
 const MOST_ROUNDS: usize = 8;
@@ -58,38 +59,14 @@ impl Round {
         self.thread == other.thread && self.from < other.to && other.from < self.to
     }
 
-    fn writes<'g>(&self, graph: &'g Graph) -> impl DoubleEndedIterator<Item = Node> + use<'g> {
+    fn writes<'g>(&self, graph: &'g Graph) -> impl Iterator<Item = Node> + use<'g> {
         let events = &graph.thread(self.thread)[self.from..self.to];
         events.iter().copied().filter(|node| graph.node(*node).flags.has(Flags::WRITE))
     }
 
     /// Its writes to a place.
-    fn writes_to<'g>(&self, graph: &'g Graph, place: Place) -> impl DoubleEndedIterator<Item = Node> + use<'g> {
+    fn writes_to<'g>(&self, graph: &'g Graph, place: Place) -> impl Iterator<Item = Node> + use<'g> {
         self.writes(graph).filter(move |other| graph.node(*other).place == place)
-    }
-
-    /// What a place that it writes held before.
-    fn before(&self, graph: &Graph, place: Place) -> Value {
-        let first = self.writes_to(graph, place).next().expect("there is one");
-        graph.written(place, graph.writes(place)[graph.node(first).position as usize - 1])
-    }
-
-    /// Are 1 and 2 true of it?
-    fn restores(&self, graph: &Graph) -> bool {
-        self.writes(graph).all(|write| {
-            let place = graph.node(write).place;
-            let here = || self.writes_to(graph, place);
-            let (first, last) = (here().next().expect("there is one"), here().next_back().expect("there is one"));
-            // Each place once: all of its writes are looked at together.
-            write != first || {
-                let data = graph.node(first);
-                let next_to_each_other = (graph.node(last).position - data.position) as usize + 1 == here().count();
-                data.flags.has(Flags::EXCLUSIVE)
-                    && !data.flags.has(Flags::WEAVES)
-                    && next_to_each_other
-                    && graph.node(last).value == self.before(graph, place)
-            }
-        })
     }
 }
 
@@ -105,40 +82,103 @@ pub(crate) fn is_without_effect(
     mut standing: impl FnMut(ThreadId) -> Option<Standing>,
 ) -> bool {
     let last = Round { thread, from: round, to: graph.thread(thread).len() };
-    // Those that are taken out, and how many of them have been looked at.
-    let mut rounds = [last; MOST_ROUNDS];
-    let (mut known, mut done) = (1, 0);
-    if !last.restores(graph) {
-        return false;
-    }
-    while done < known {
-        let round = rounds[done];
-        done += 1;
-        for write in round.writes(graph) {
-            let place = graph.node(write).place;
-            if graph.node(write).value == round.before(graph, place) {
-                continue;
-            }
-            for read in graph.reads(place).iter().map(|read| graph.node(*read)).filter(|read| read.source == write) {
-                let index = read.index as usize;
-                if rounds[..known].iter().any(|round| round.has(read.thread, index)) {
-                    continue;
-                }
-                match round_around(graph, read.thread, index, standing(read.thread)) {
-                    Some(found) if known < MOST_ROUNDS && !rounds[..known].iter().any(|r| r.overlaps(&found)) => {
-                        rounds[known] = found;
-                        known += 1;
-                    }
-                    _ => return false,
+    let mut set = Set { rounds: [last; MOST_ROUNDS], known: 1 };
+    loop {
+        match set.lacks(graph) {
+            Lack::Nothing => return true,
+            Lack::Effect => return false,
+            Lack::Round(node) => {
+                let data = graph.node(node);
+                let found = round_around(graph, data.thread, data.index as usize, standing(data.thread));
+                if !found.is_some_and(|round| set.add(round)) {
+                    return false;
                 }
             }
         }
     }
-    true
 }
 
-/// A round of `thread` that restores what it writes, with its event number `index`; where it stands `now` may be its
-/// end.
+/// Rounds that are taken out together.
+struct Set {
+    rounds: [Round; MOST_ROUNDS],
+    known: usize,
+}
+
+/// What keeps rounds from being without effect.
+enum Lack {
+    Nothing,
+    /// This event would have to be in one of them.
+    Round(Node),
+    /// Something that no other round can mend.
+    Effect,
+}
+
+impl Set {
+    fn has(&self, graph: &Graph, node: Node) -> bool {
+        let data = graph.node(node);
+        node != Node::INIT && self.rounds[..self.known].iter().any(|round| round.has(data.thread, data.index as usize))
+    }
+
+    /// One more, if there is room for it.
+    fn add(&mut self, round: Round) -> bool {
+        let fits = self.known < MOST_ROUNDS && !self.rounds[..self.known].iter().any(|other| other.overlaps(&round));
+        if fits {
+            self.rounds[self.known] = round;
+            self.known += 1;
+        }
+        fits
+    }
+
+    fn lacks(&self, graph: &Graph) -> Lack {
+        let places = self.rounds[..self.known].iter().flat_map(|round| round.writes(graph));
+        let lack = |write: Node| match self.lacks_at(graph, write, true) {
+            Lack::Nothing => None,
+            lack => Some(lack),
+        };
+        places.into_iter().find_map(lack).unwrap_or(Lack::Nothing)
+    }
+
+    /// What is lacking at the place of a write, which is one of theirs: 1, 2, and, if `readers` are asked, 3.
+    fn lacks_at(&self, graph: &Graph, write: Node, readers: bool) -> Lack {
+        let place = graph.node(write).place;
+        let writes = graph.writes(place);
+        let is_ours = |position: &usize| self.has(graph, writes[*position]);
+        let first = (1..writes.len()).find(is_ours).expect("this one is");
+        // Each place once: all of its writes are looked at together.
+        if writes[first] != write {
+            return Lack::Nothing;
+        }
+        let continues = |write: Node| {
+            let flags = graph.node(write).flags;
+            flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES)
+        };
+        let mut firsts = self.rounds[..self.known].iter().filter_map(|round| round.writes_to(graph, place).next());
+        if !firsts.all(continues) {
+            return Lack::Effect;
+        }
+        let last = (first..writes.len()).rfind(is_ours).expect("the first is");
+        if let Some(other) = (first..last).find(|position| !is_ours(position)) {
+            return Lack::Round(writes[other]);
+        }
+        let before = graph.written(place, writes[first - 1]);
+        if graph.node(writes[last]).value != before {
+            return writes.get(last + 1).map_or(Lack::Effect, |next| Lack::Round(*next));
+        }
+        if !readers {
+            return Lack::Nothing;
+        }
+        let changes = |source: Node| {
+            let data = graph.node(source);
+            (first..=last).contains(&(data.position as usize)) && data.value != before
+        };
+        let mut reads = graph.reads(place).iter().copied();
+        let outside = reads.find(|read| changes(graph.node(*read).source) && !self.has(graph, *read));
+        outside.map_or(Lack::Nothing, Lack::Round)
+    }
+}
+
+/// A round of `thread` with its event number `index`: one that restores by itself what it writes, or else the shortest.
+/// Where the thread stands `now` may be its end.
 fn round_around(graph: &Graph, thread: ThreadId, index: usize, now: Option<Standing>) -> Option<Round> {
     let events = graph.thread(thread);
     let data = |i: usize| graph.node(events[i]);
@@ -152,14 +192,26 @@ fn round_around(graph: &Graph, thread: ThreadId, index: usize, now: Option<Stand
         let ends = (index + 1)..=events.len().min(index + LONGEST);
         ends.filter(again).map(move |to| Round { thread, from, to })
     });
-    rounds.find(|round| round.writes(graph).count() <= MOST_WRITES && round.restores(graph))
+    let mut shortest = None;
+    let restores = |round: &Round| {
+        let alone = Set { rounds: [*round; MOST_ROUNDS], known: 1 };
+        round.writes(graph).all(|write| matches!(alone.lacks_at(graph, write, false), Lack::Nothing))
+    };
+    let best = rounds.find(|round| {
+        let is_short = round.writes(graph).count() <= MOST_WRITES;
+        shortest = shortest.or(is_short.then_some(*round));
+        is_short && restores(round)
+    });
+    best.or(shortest)
 }
 
 /// Would the thread, going around once more, read the same again? It would read what is last now, and what
 /// `is_in_a_round` of a thread that waits like this one, this one among them, leaves everything as it was.
 pub(crate) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_round: impl Fn(Node) -> bool) -> bool {
     let reads = graph.thread(thread)[round..].iter().filter(|node| graph.node(**node).flags.has(Flags::READ));
-    reads.into_iter().all(|read| {
+    // What it wrote itself in this round it writes again.
+    let is_own = |read: &&Node| is_own(graph, thread, round, graph.node(**read).source);
+    reads.filter(|read| !is_own(read)).all(|read| {
         // What failed for no reason does not do so forever.
         let lasting = graph.node(*read).variant == 0;
         let place = graph.node(*read).place;
@@ -168,4 +220,10 @@ pub(crate) fn repeats(graph: &Graph, thread: ThreadId, round: usize, is_in_a_rou
         let stays = later.last().is_none_or(|last| graph.written(place, *last) == graph.node(*read).value);
         lasting && stays && later.iter().all(|write| is_in_a_round(*write))
     })
+}
+
+/// Is `write` one of the writes of the round of `thread` that begins with its event number `round`?
+pub(crate) fn is_own(graph: &Graph, thread: ThreadId, round: usize, write: Node) -> bool {
+    let data = graph.node(write);
+    write != Node::INIT && data.thread == thread && data.index as usize >= round
 }

@@ -13,6 +13,21 @@ use libc::{c_int, c_uint};
 /// Where glibc keeps the number of parties in a `pthread_barrier_t`.
 const PARTIES: usize = 8;
 
+/// The running thread is about to do this with it: how many parties it has. It has none if it was never initialised, and
+/// is given none when it is destroyed.
+fn used(barrier: usize, action: &'static str) -> u32 {
+    let parties = *parties(barrier);
+    if parties == 0 {
+        objects::is_not_there(Object::Barrier, barrier, action);
+    }
+    parties
+}
+
+fn parties<'a>(barrier: usize) -> &'a mut u32 {
+    // SAFETY: a barrier of the program's; nobody else looks at this word.
+    unsafe { &mut *((barrier + PARTIES) as *mut u32) }
+}
+
 hook! { fn pthread_barrier_init(barrier: usize, attributes: usize, parties: c_uint) -> c_int {
     if active() {
         at_work(|| objects::initialised(Object::Barrier, barrier));
@@ -37,9 +52,8 @@ hook! { fn pthread_barrier_wait(barrier: usize) -> c_int {
         early::release();
         return real!(pthread_barrier_wait(barrier): fn(usize) -> c_int);
     }
-    // SAFETY: a barrier of the program's.
-    let parties = unsafe { *((barrier + PARTIES) as *const u32) };
     let last = at_work(|| {
+        let parties = used(barrier, "wait");
         objects::used(Object::Barrier, barrier);
         control::perform(Op::Sync(Sync::BarrierWait { barrier: barrier as u64, parties })).success
     });
@@ -50,6 +64,10 @@ hook! { fn pthread_barrier_destroy(barrier: usize) -> c_int {
     if !active() {
         return real!(pthread_barrier_destroy(barrier): fn(usize) -> c_int);
     }
-    at_work(|| objects::destroyed(Object::Barrier, barrier));
+    at_work(|| {
+        used(barrier, "destroy");
+        objects::destroyed(Object::Barrier, barrier);
+        *parties(barrier) = 0;
+    });
     0
 } }

@@ -72,6 +72,16 @@ pub fn is_gone(object: Object, at: usize, action: &'static str) {
     }
 }
 
+/// The same of an object that has no mark of its own for that: one that was never initialised looks the same.
+#[cold]
+pub fn is_not_there(object: Object, at: usize, action: &'static str) {
+    if DESTROYED.enter().iter().any(|(place, ..)| *place == at) {
+        is_gone(object, at, action);
+    } else if findings::is_first(at) {
+        wrong(object, at, action, "that was not initialised", None);
+    }
+}
+
 /// The running thread does this to an object in a state in which it must not.
 #[cold]
 pub fn wrong(object: Object, at: usize, action: &'static str, state: &str, other: Option<(u32, &'static str, usize)>) {

@@ -15,6 +15,23 @@ fn place(semaphore: usize) -> Location {
     Location::hidden(Hidden::Semaphore, semaphore as u64)
 }
 
+/// Where libc keeps whether processes share it, and what stands there of one that was destroyed.
+const SHARED: usize = 8;
+const DESTROYED: i32 = i32::MIN;
+
+fn shared<'a>(semaphore: usize) -> &'a mut i32 {
+    // SAFETY: a semaphore of the program's; nobody else looks at this word under control.
+    unsafe { &mut *((semaphore + SHARED) as *mut i32) }
+}
+
+/// The running thread is about to do this with it.
+fn used(semaphore: usize, action: &'static str) {
+    if *shared(semaphore) == DESTROYED {
+        objects::is_gone(Object::Semaphore, semaphore, action);
+    }
+    objects::used(Object::Semaphore, semaphore);
+}
+
 /// Fails as libc's functions do.
 pub fn fail(error: c_int) -> c_int {
     // SAFETY: the running thread's own error number.
@@ -37,13 +54,20 @@ hook! { fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int {
 
 hook! { fn sem_destroy(semaphore: usize) -> c_int {
     if active() {
-        at_work(|| objects::destroyed(Object::Semaphore, semaphore));
+        at_work(|| match *shared(semaphore) {
+            DESTROYED => objects::is_gone(Object::Semaphore, semaphore, "destroy"),
+            _ => objects::destroyed(Object::Semaphore, semaphore),
+        });
     }
-    real!(sem_destroy(semaphore): fn(usize) -> c_int)
+    let result = real!(sem_destroy(semaphore): fn(usize) -> c_int);
+    if active() {
+        *shared(semaphore) = DESTROYED;
+    }
+    result
 } }
 
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
-    objects::used(Object::Semaphore, semaphore);
+    used(semaphore, "wait");
     match attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })) {
         Some(true) => return 0,
         Some(false) => return fail(ETIMEDOUT),
@@ -91,7 +115,7 @@ hook! { fn sem_trywait(semaphore: usize) -> c_int {
         return real!(sem_trywait(semaphore): fn(usize) -> c_int);
     }
     let taken = at_work(|| {
-        objects::used(Object::Semaphore, semaphore);
+        used(semaphore, "wait");
         control::perform(Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })).success
     });
     if taken { 0 } else { fail(EAGAIN) }
@@ -102,7 +126,7 @@ hook! { fn sem_post(semaphore: usize) -> c_int {
         return real!(sem_post(semaphore): fn(usize) -> c_int);
     }
     at_work(|| {
-        objects::used(Object::Semaphore, semaphore);
+        used(semaphore, "post");
         control::perform(Op::Sync(Sync::Release { semaphore: semaphore as u64 }))
     });
     0

@@ -90,6 +90,10 @@ impl fencepost_engine::Threads for Program {
 
     fn set_clock(&mut self, thread: ThreadId, slots: &[u32]) {
         explored::clock(thread).copy_from_slots(slots);
+        if results::is_by_less_than_graphs() {
+            // Nothing else is said to have been performed: who comes by a lock first is left open.
+            self.set_performed(thread, slots);
+        }
     }
 
     fn set_performed(&mut self, thread: ThreadId, slots: &[u32]) {
