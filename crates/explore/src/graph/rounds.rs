@@ -18,13 +18,14 @@
 //! consistent with more order is consistent with less; a race or a failure that it has stays. A lock taken, something
 //! looked at and the lock released is such a round, a `test_and_set` of what is set already is another.
 //!
-//! Rounds of several threads, or several of one, may have no effect *together*. Then 1 and 2 are asked of all that they
-//! write to a place: the first of each round is a read-modify-write's, all of them stand next to each other, and the last
-//! of all writes again what was there before the first. 3 asks that whoever reads a value in between does so in a round that is taken out as well, and that has come back to
-//! where it began. Two threads that each take one lock, fail to take the other's and give theirs back (`std::lock` does
-//! so) have gone around for nothing if the one saw the other's lock and the other saw the one's; so have two that poll
-//! under a lock for reading, whose counts go up and down in any order. What is left of the argument is the same: all
-//! of these rounds are taken out at once, and who remains has read nothing but values that are there without them.
+//! Rounds of several threads, or several of one, may have no effect *together*. Then 1 and 2 are asked of all that
+//! they write to a place: the first of each round is a read-modify-write's, all of them stand next to each other, and
+//! the last of all writes again what was there before the first. 3 asks that whoever reads a value in between does so
+//! in a round that is taken out as well, and that has come back to where it began. Two threads that each take one
+//! lock, fail to take the other's and give theirs back (`std::lock` does so) have gone around for nothing if the one
+//! saw the other's lock and the other saw the one's; so have two that poll under a lock for reading, whose counts go
+//! up and down in any order. What is left of the argument is the same: all of these rounds are taken out at once, and
+//! who remains has read nothing but values that are there without them.
 //!
 //! 3 is a question about the whole graph: a thread that was stopped goes on when somebody reads what its round wrote
 //! in between (a failed attempt to take the lock that it held). It is asked anew for every step, so that who goes
