@@ -1,5 +1,5 @@
-// The store to a byte may come after what is added to it by a thread that has seen the lock taken. To take over the rest
-// of the word, it would have to read what depends on it: that is not explored, and must not be called a proof.
+// The store to a byte may come after what is added to it by a thread that has seen the lock taken. To take over the
+// rest of the word, it would have to read what depends on it: that is not explored, and must not be called a proof.
 // fencepost check --model sc: pass
 // fencepost check --model c11: incomplete
 // fencepost test --model c11: fail assertion

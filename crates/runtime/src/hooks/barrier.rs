@@ -13,8 +13,8 @@ use libc::{c_int, c_uint};
 /// Where glibc keeps the number of parties in a `pthread_barrier_t`.
 const PARTIES: usize = 8;
 
-/// The running thread is about to do this with it: how many parties it has. It has none if it was never initialised, and
-/// is given none when it is destroyed.
+/// The running thread is about to do this with it: how many parties it has. It has none if it was never initialised,
+/// and is given none when it is destroyed.
 fn used(barrier: usize, action: &'static str) -> u32 {
     let parties = *parties(barrier);
     if parties == 0 {

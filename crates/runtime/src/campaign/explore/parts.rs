@@ -18,8 +18,8 @@
 //! 2. A write to a part, and a write of another thread to its place that depends on it by program order and
 //!    reads-from, and does not happen after it.
 //!
-//! *Why that is enough.* Take an execution of the machine, and of it the accesses to one place, with the order of writes
-//! and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the exploration
+//! *Why that is enough.* Take an execution of the machine, and of it the accesses to one place, with the order of
+//! writes and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the exploration
 //! has the execution in which the place goes through its values in that order, unless a write to a part would take over
 //! what depends on it, which is 2. If they have a cycle, it goes from one part to another: where accesses overlap, the
 //! machine performs them in the order of execution, so that it does so along happens-before, between two accesses
