@@ -19,12 +19,13 @@
 //!    reads-from, and does not happen after it.
 //!
 //! *Why that is enough.* Take an execution of the machine, and of it the accesses to one place, with the order of
-//! writes and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the exploration
-//! has the execution in which the place goes through its values in that order, unless a write to a part would take over
-//! what depends on it, which is 2. If they have a cycle, it goes from one part to another: where accesses overlap, the
-//! machine performs them in the order of execution, so that it does so along happens-before, between two accesses
-//! without a common byte; and if everybody else were ordered with both of them, each step of the cycle would be, and
-//! happens-before would have it. That is 1, and what comes before the step that closes the cycle is explored.
+//! writes and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the
+//! exploration has the execution in which the place goes through its values in that order, unless a write to a part
+//! would take over what depends on it, which is 2. If they have a cycle, it goes from one part to another: where
+//! accesses overlap, the machine performs them in the order of execution, so that it does so along happens-before,
+//! between two accesses without a common byte; and if everybody else were ordered with both of them, each step of the
+//! cycle would be, and happens-before would have it. That is 1, and what comes before the step that closes the cycle
+//! is explored.
 //!
 //! A store to a part takes over the rest of its place from the store before it. Methods that leave the order of stores
 //! open, as far as nobody reads it, do not know which that is; under sc that makes no difference, since what is read
