@@ -977,6 +977,8 @@ impl<'a, T: Threads> Run<'a, T> {
                         require(&mut finals, data.place, &|write| {
                             let last = graph.written(data.place, write);
                             extract(graph.location(data.place), &data.access, last) == seen
+                                && (explorer.equivalence == Equivalence::Values
+                                    || self.is_read_last(data.place, data.source, write))
                         });
                     }
                 }
@@ -997,6 +999,33 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let possible = finals.iter().all(|(_, last)| !last.is_empty());
         possible.then_some(Waiting { stuck, spins, finals })
+    }
+
+    /// If `last` is the last write of its place: does nothing come after `source` there but what rounds have written
+    /// of threads that wait in loops? Such a round begins with a read-modify-write, and what it writes stands next to
+    /// each other: so what is before them is known without the order at hand.
+    fn is_read_last(&self, place: Place, source: Node, last: Node) -> bool {
+        let Explorer { walk, graph, .. } = &*self.explorer;
+        let mut at = last;
+        while at != source {
+            if at == Node::INIT {
+                return false;
+            }
+            let NodeData { thread, index, flags, .. } = *graph.node(at);
+            let round = match walk.threads[thread.index()].state {
+                State::Spinning { round, .. } if round <= index => round as usize,
+                _ => return false,
+            };
+            let is_here = |node: &&Node| graph.node(**node).place == place && graph.node(**node).flags.has(Flags::WRITE);
+            at = if flags.has(Flags::EXCLUSIVE) {
+                graph.node(graph.previous(at).expect("its reading half")).source
+            } else if let Some(before) = graph.thread(thread)[round..index as usize].iter().rev().find(is_here) {
+                *before
+            } else {
+                return false;
+            };
+        }
+        true
     }
 
     /// The graph, once for each set of final values of what is observed.
