@@ -730,14 +730,15 @@ impl<'a, T: Threads> Run<'a, T> {
         let all = graph.writes(place).iter().rev().copied();
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
-        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
-        set_source(graph, read, first, label.variant, &mut walk.sets);
-        if graph.node(read).flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, read, label.key) {
-            graph.truncate(length);
+        let written = graph.written(place, first);
+        let flags = read_flags(graph.location(place), &access, written, label.variant, &mut walk.sets);
+        if flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, place, &access, label.key) {
             effort.saturation += 1;
             return None;
         }
-        if desk.is_prepared(length) && desk.rules_out(graph, checker, read, &sources) {
+        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+        set_source(graph, read, first, label.variant, &mut walk.sets);
+        if desk.rules_out(graph, checker, read, &sources) {
             graph.truncate(length);
             effort.saturation += 1;
             return None;
@@ -774,10 +775,16 @@ impl<'a, T: Threads> Run<'a, T> {
             return None;
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        if !desk.is_prepared(length) {
+        while !desk.is_prepared(length) {
             graph.truncate(length);
+            // What takes less time comes first, and mostly is enough.
+            let firm = desk.wants_firm(length);
             let possible = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
-            desk.prepare(graph, checker, possible, |read, write| may_read(equivalence, graph, read, write));
+            let is_alike = |read: Node, write: Node| may_read(equivalence, graph, read, write);
+            match firm {
+                true => desk.prepare_firm(graph, checker, possible, is_alike),
+                false => desk.prepare(graph, checker, possible, is_alike),
+            }
             graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
             if desk.rules_out(graph, checker, read, &sources) {
@@ -1016,7 +1023,8 @@ impl<'a, T: Threads> Run<'a, T> {
                 State::Spinning { round, .. } if round <= index => round as usize,
                 _ => return false,
             };
-            let is_here = |node: &&Node| graph.node(**node).place == place && graph.node(**node).flags.has(Flags::WRITE);
+            let is_here =
+                |node: &&Node| graph.node(**node).place == place && graph.node(**node).flags.has(Flags::WRITE);
             at = if flags.has(Flags::EXCLUSIVE) {
                 graph.node(graph.previous(at).expect("its reading half")).source
             } else if let Some(before) = graph.thread(thread)[round..index as usize].iter().rev().find(is_here) {
@@ -1150,14 +1158,12 @@ fn sourced(source: u128, value: Value) -> u128 {
     mix(value.0).wrapping_add(source)
 }
 
-/// Are there as many other read-modify-writes that have read this as there are writes of it? No two read one write.
-fn all_are_taken(equivalence: Equivalence, graph: &Graph, read: Node, key: u128) -> bool {
-    let NodeData { place, access, .. } = graph.node(read);
-    let is_it = |write: Node| read_key(equivalence, graph, access, *place, write) == key;
-    let others =
-        graph.reads(*place).iter().filter(|other| **other != read && graph.node(**other).flags.has(Flags::EXCLUSIVE));
-    let takers = others.filter(|other| is_it(graph.node(**other).source)).count();
-    takers >= graph.writes(*place).iter().filter(|write| is_it(**write)).count()
+/// Are there as many read-modify-writes that have read this as there are writes of it? No two read one write.
+fn all_are_taken(equivalence: Equivalence, graph: &Graph, place: Place, access: &Access, key: u128) -> bool {
+    let is_it = |write: Node| read_key(equivalence, graph, access, place, write) == key;
+    let takers = graph.reads(place).iter().map(|read| graph.node(*read));
+    let takers = takers.filter(|read| read.flags.has(Flags::EXCLUSIVE) && is_it(read.source)).count();
+    takers >= graph.writes(place).iter().filter(|write| is_it(**write)).count()
 }
 
 /// Is there nothing else that a read may read without anybody's noticing?
