@@ -200,19 +200,17 @@ impl Desk {
         let growing = &self.growing;
         let counts = |place: Place| !growing.contains(&graph.location(place));
         let mut extends = before > 0 && length + 2 <= events && growing.len() == known;
-        let mut holds = true;
         if extends {
             self.firm.lost = false;
-            holds = self.firm.extend(graph, checker, before, counts, &sources);
+            self.firm.extend(graph, checker, before, counts, &sources);
             extends = !self.firm.lost;
         }
         if !extends {
             let events = (length + 2 + SLACK).next_multiple_of(64);
             self.firm.firm = true;
             self.firm.pose(graph, checker, events, counts, &sources, &[]);
-            holds = true;
         }
-        holds &= self.firm.conclude(graph, checker.model());
+        let holds = self.firm.conclude(graph, checker.model());
         self.firm_prepared = length;
         debug_assert!(holds, "the graph is its own witness");
     }
@@ -252,14 +250,13 @@ impl Desk {
         let (length, before) = (graph.len(), self.prepared);
         // Room for a read-modify-write.
         let extends = before > 0 && length + 2 <= self.base.events && !self.note_growth(graph, before, is_alike);
-        let mut holds = true;
         if extends {
-            holds = self.base.extend(graph, checker, before, |_| true, sources);
+            self.base.extend(graph, checker, before, |_| true, sources);
         } else {
             let events = (length + 2 + SLACK).next_multiple_of(64);
             self.base.pose(graph, checker, events, |_| true, sources, &[]);
         }
-        holds &= self.base.conclude(graph, checker.model());
+        let holds = self.base.conclude(graph, checker.model());
         debug_assert!(holds, "the graph is its own witness");
         self.prepared = length;
     }
@@ -467,35 +464,36 @@ impl Question {
         from: usize,
         counts: impl Fn(Place) -> bool,
         sources: impl Fn(Node, &mut Vec<u32>),
-    ) -> bool {
+    ) {
         self.writes.resize(graph.places() * self.orders.words(), 0);
         self.orders.set_places(graph.places());
         self.taken.resize(self.events + graph.places(), 0);
         self.odd.resize(graph.places(), false);
-        let mut fine = true;
+        let mut before = Vec::new();
         for node in (from..graph.len()).map(|event| Node(event as u32)) {
             let NodeData { thread, index, flags, place, .. } = graph.node(node);
             if flags.has(Flags::WRITE) {
                 self.note_write(*place, node.index());
             }
-            let orders = &mut self.orders;
-            fine &= orders.add(0, node.index()).is_some();
+            before.clear();
+            before.push(0);
             let earlier = &graph.thread(*thread)[..*index as usize];
             // Under SC the one before it stands for all.
             let first = if checker.model() == Model::Sc { earlier.len().saturating_sub(1) } else { 0 };
-            for before in &earlier[first..] {
-                checker.program_order(graph, *before, |later| {
+            for other in &earlier[first..] {
+                checker.program_order(graph, *other, |later| {
                     if later == node {
-                        fine &= orders.add(before.index(), later.index()).is_some();
+                        before.push(other.index());
                     }
                 });
             }
             if flags.has(Flags::WRITE) {
                 let mine = |n: &&Node| graph.node(**n).place == *place && graph.node(**n).flags.has(Flags::WRITE);
-                let own = earlier.iter().rev().find(mine);
-                fine &= own.is_none_or(|own| orders.add(own.index(), node.index()).is_some());
-                // Whoever reads what was there initially does so before this.
-                orders.touch_at(0, place.index());
+                before.extend(earlier.iter().rev().find(mine).map(|own| own.index()));
+            }
+            // Whoever reads what was there initially does so before it, if it is a write.
+            self.orders.append(node.index(), before.iter().copied());
+            if flags.has(Flags::WRITE) {
                 self.note_section(graph, node);
             }
             if flags.has(Flags::READ) && counts(*place) {
@@ -505,7 +503,6 @@ impl Question {
                 self.orders.touch(node.index());
             }
         }
-        fine
     }
 
     /// Adds the last events of the graph, a read and perhaps its write.
