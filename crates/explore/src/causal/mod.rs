@@ -47,7 +47,9 @@
 //! *What was met is not asked about.* A label that leads to a state which was met before needs no question. Any group
 //! will do, and the best is one all of whose labels lead to such states: then nothing is left to do (`next_group`).
 //! Of a state that is put off this may show before it is run: a thread that cannot wait, and reads where nobody else
-//! may write, is a group, and what it can read is known from the state before (`Explorer::is_met_anyway`).
+//! may write, is a group, and what it can read is known from the state before (`Explorer::is_met_anyway`). Of one that
+//! would be taken up again it may show, too: what threads could read that were not asked is noted with it, and if all
+//! that a thread which must be asked now could read was met, it counts as asked (`Explorer::wake`).
 //!
 //! *What was refuted stays so* while the other threads go on, as long as nobody writes what could take the place of
 //! something that was read: an execution in which the read is possible would have one without the later events.
