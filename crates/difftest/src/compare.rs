@@ -203,13 +203,9 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
     if disagreement.is_none() && check.incomplete.is_none() && methods {
         for method in [Method::Rf, Method::Causal] {
             let other = subject.check(method, 1, effort)?;
-            // Of a loop that waits the methods do not run the same rounds: `graph` counts those as blocked that end
-            // where nothing came of them.
-            let all = check.executions + check.blocked;
-            // Stores that overlap others of another size are told apart by all of the bytes around them. Where several
-            // threads may end the process, each of them is told of, and `graph` counts what is blocked only once.
-            let comparable = !program.overlaps() && !program.ends_in_loops();
-            let agrees = other.outcomes == check.outcomes && (other.executions <= all || !comparable);
+            // Stores that overlap others of another size are told apart by all of the bytes around them.
+            let comparable = !program.overlaps();
+            let agrees = other.outcomes == check.outcomes && (other.executions <= check.executions || !comparable);
             if !agrees && other.incomplete.is_none() {
                 let about = vec![format!("graph: {}", words(&check)), format!("{}: {}", method.name(), words(&other))];
                 disagreement = Some(found(Class::Methods, about));

@@ -596,13 +596,6 @@ impl Program {
         self.any(|stmt| matches!(stmt, PartLoad { .. } | PartStore { .. } | PartAdd { .. } | Fill { .. } | Copy { .. }))
     }
 
-    /// Can the process end while a thread goes around a loop that waits?
-    pub fn ends_in_loops(&self) -> bool {
-        let ends = |stmt: &Stmt| matches!(stmt, Stmt::End { how: Ending::Exit | Ending::QuickExit, .. });
-        let waits = |stmt: &Stmt| matches!(stmt, Stmt::Await { .. } | Stmt::AwaitLocked { .. } | Stmt::LockBoth { .. });
-        self.any(ends) && self.any(waits)
-    }
-
     /// Is every thread waited for, whatever happens?
     pub fn joins_all(&self) -> bool {
         self.threads.iter().all(|thread| !thread.detached)

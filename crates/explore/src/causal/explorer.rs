@@ -31,6 +31,17 @@ pub(super) struct Expanded {
     pub cells: Vec<Location>,
     /// Where the others are.
     pub others: Vec<History>,
+    /// What some of them could have read.
+    pub unasked: Vec<Unasked>,
+}
+
+/// What a thread that was not asked could have read.
+pub(super) struct Unasked {
+    pub history: History,
+    /// Where.
+    pub cell: Location,
+    /// The names of the states that this leads to, but for those that were met or cannot be.
+    pub names: Vec<u128>,
 }
 
 /// Explores one program under one model.
@@ -193,7 +204,7 @@ impl<T: Threads> Explorer<T> {
     ) -> Result<Flow, Restart> {
         while let Some(task) = self.tasks.pop() {
             if let Some((cell, others)) = self.is_met_anyway(&task) {
-                self.watch(task, vec![cell], others);
+                self.watch(task, vec![cell], others, Vec::new());
                 self.wake();
                 continue;
             }
@@ -281,15 +292,16 @@ impl<T: Threads> Explorer<T> {
 
     /// Takes a state up again when it becomes known that one of these histories is followed by a write to one of these
     /// cells.
-    pub(super) fn watch(&mut self, task: Task, cells: Vec<Location>, others: Vec<History>) {
+    pub(super) fn watch(&mut self, task: Task, cells: Vec<Location>, others: Vec<History>, unasked: Vec<Unasked>) {
         let watcher = self.next_watcher();
         // What became known meanwhile was not watched.
         self.knowledge.grown.push(watcher);
         others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-        self.expanded.push(Expanded { task: Some(task.lean()), cells, others });
+        self.expanded.push(Expanded { task: Some(task.lean()), cells, others, unasked });
     }
 
-    /// Takes up again states where more threads have to be asked, by what is known now.
+    /// Takes up again states where more threads have to be asked, by what is known now. Where all that such a thread
+    /// could read leads to states that were met, there is nothing to ask: it counts as asked.
     pub(super) fn wake(&mut self) {
         let mut grown = std::mem::take(&mut self.knowledge.grown);
         grown.sort_unstable();
@@ -297,11 +309,20 @@ impl<T: Threads> Explorer<T> {
         for watcher in grown.drain(..) {
             // The copies of others are theirs.
             let Some(own) = watcher.checked_sub(self.others) else { continue };
-            let Expanded { task, cells, others } = &mut self.expanded[own as usize];
-            let concerns = |other: &History| cells.iter().any(|cell| self.knowledge.may_write(*other, *cell));
-            if task.is_some() && others.iter().any(concerns) {
-                self.tasks.extend(task.take());
-                (*cells, *others) = Default::default();
+            let Expanded { task, cells, others, unasked } = &mut self.expanded[own as usize];
+            while task.is_some() {
+                let concerns = |other: &History| cells.iter().any(|cell| self.knowledge.may_write(*other, *cell));
+                let Some(other) = others.iter().position(concerns) else { break };
+                let is_met = |one: &Unasked| {
+                    one.history == others[other] && one.names.iter().all(|name| self.visited.contains(*name))
+                };
+                if let Some(met) = unasked.iter().position(is_met) {
+                    cells.push(unasked.swap_remove(met).cell);
+                    others.swap_remove(other);
+                } else {
+                    self.tasks.extend(task.take());
+                    (*cells, *others, *unasked) = Default::default();
+                }
             }
         }
         self.knowledge.grown = grown;

@@ -47,13 +47,38 @@
 //! *What was met is not asked about.* A label that leads to a state which was met before needs no question. Any group
 //! will do, and the best is one all of whose labels lead to such states: then nothing is left to do (`next_group`).
 //! Of a state that is put off this may show before it is run: a thread that cannot wait, and reads where nobody else
-//! may write, is a group, and what it can read is known from the state before (`Explorer::is_met_anyway`).
+//! may write, is a group, and what it can read is known from the state before (`Explorer::is_met_anyway`). Of one that
+//! would be taken up again it may show, too: what threads could read that were not asked is noted with it, and if all
+//! that a thread which must be asked now could read was met, it counts as asked (`Explorer::wake`).
 //!
 //! *What was refuted stays so* while the other threads go on, as long as nobody writes what could take the place of
 //! something that was read: an execution in which the read is possible would have one without the later events.
 //!
 //! *Who waits.* With the same histories some execution may go on and another wait forever, where the order of writes is
 //! open. So where every thread has a guard, it is asked whether all can stay where they are, whatever else can be read.
+//!
+//! # Never more than there are graphs
+//!
+//! [`graph`](crate::graph) tells of at least as many executions: for each that is told of here there is a graph with
+//! the same reads, another one for each, that is told of there. If all threads have come to their ends, the witness is
+//! one. So it is if some wait at guards: the last writes are such that they must. The ends of the process are told one
+//! by one, by both; which threads have come to one is the same, since it follows from what they have read.
+//!
+//! *Who waits in a loop* has gone around it once without effect (`graph::rounds`). A graph counts as an execution only
+//! if that round has read what it would read again: nothing is written behind it, but by rounds of others that wait
+//! in loops, too; otherwise it is blocked. With sources the same is asked for here (`Run::is_read_last`). Without that,
+//! a round that has read the write before the last, of the same value, would be one more execution, or several if
+//! several threads may end the process. With values it is enough that the last write has the value that was read. Take
+//! the rounds of all who wait out: what is left is an execution with the same values (`graph::rounds` says why), and
+//! its last values are those that they have read. Put the rounds back at the end, one after the other. Each reads the
+//! last values and leaves them as they were, so that nothing else changes, and this is a graph that is told of.
+//!
+//! *Nothing is lost by it.* Who waits forever goes around again when everybody else has done what they will do. The
+//! execution with this round and none of those before it has the same values, and its round has read the last writes.
+//!
+//! Two things are left. Which round is without effect depends on local states, and these are not always known exactly:
+//! `docs/check.md` says where. And a round that takes a lock and releases it is taken to stand together in coherence
+//! order, as it does unless others store into a lock that they do not hold.
 //!
 //! # What is run
 //!

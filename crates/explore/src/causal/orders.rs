@@ -227,6 +227,31 @@ impl Orders {
         self.before[b * self.words..(b + 1) * self.words].iter().map(|word| word.count_ones()).sum()
     }
 
+    /// Puts an event that is ordered with nothing so far after these, and after all that is before them. It is the last
+    /// of all; nobody depends on it yet but the read of the same read-modify-write, if it is a write.
+    pub fn append(&mut self, event: usize, earlier: impl Iterator<Item = usize>) {
+        let words = self.words;
+        let row = event * words;
+        for before in earlier {
+            merge(&mut self.before, words, before, event);
+        }
+        for word in 0..words {
+            let mut bits = self.before[row + word];
+            while bits != 0 {
+                let before = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.after[before * words + event / 64] |= 1 << (event % 64);
+            }
+        }
+        if let Some(place) = self.places[event] {
+            let place = place as usize;
+            for word in 0..words {
+                self.changed.at[place * words + word] |= self.before[row + word];
+            }
+            self.touch_at(event, place);
+        }
+    }
+
     /// Puts `a` before `b`; `None` if `b` comes before `a`, otherwise whether that is new.
     pub fn add(&mut self, a: usize, b: usize) -> Option<bool> {
         if a == b || self.has(b, a) {
@@ -306,6 +331,17 @@ mod tests {
         one_by_one.reset(100, 0);
         pairs.iter().for_each(|(a, b)| _ = one_by_one.add(*a as usize, *b as usize));
         assert_eq!((at_once.after, at_once.before), (one_by_one.after, one_by_one.before));
+    }
+
+    #[test]
+    fn appended_or_added_one_by_one() {
+        let (mut appended, mut added) = (Orders::default(), Orders::default());
+        for orders in [&mut appended, &mut added] {
+            orders.begin(100, 1, &[(3, 70), (3, 4), (2, 3), (1, 2)]);
+        }
+        appended.append(99, [4, 70, 1].into_iter());
+        [4, 70, 1].into_iter().for_each(|before| _ = added.add(before, 99));
+        assert_eq!((appended.after, appended.before), (added.after, added.before));
     }
 
     /// Events 1, 2 and 3 are a thread, of which 2 writes to place 1; event 65 is another's.

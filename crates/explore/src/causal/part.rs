@@ -99,7 +99,7 @@ impl<T: Threads> Explorer<T> {
         let mut executions = Executions::default();
         let open = self.tasks.iter().map(|task| executions.beginning(task)).collect();
         let mut expanded = Vec::new();
-        for Expanded { task, cells, others } in &self.expanded {
+        for Expanded { task, cells, others, .. } in &self.expanded {
             if let Some(task) = task {
                 expanded.push((executions.beginning(task), cells.clone(), others.clone()));
             }
@@ -161,7 +161,7 @@ impl<T: Threads> Explorer<T> {
         self.tasks.extend(open.into_iter().map(task));
         for (beginning, cells, others) in expanded {
             let others: Vec<History> = others.into_iter().map(&ours).collect();
-            self.watch(task(beginning), cells, others);
+            self.watch(task(beginning), cells, others, Vec::new());
         }
         self.effort.absorb(effort);
         self.wake();

@@ -28,7 +28,7 @@ use super::posed::Posed;
 use super::solver;
 use fencepost_memory::Checker;
 use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
-use fencepost_trace::{Answers, Model, ThreadId, Value};
+use fencepost_trace::{Answers, Location, Model, ThreadId, Value};
 
 /// One read of a question.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,10 @@ pub(super) struct Question {
     sections: Vec<Section>,
     /// By place: is it no lock?
     odd: Vec<bool>,
+    /// Is only that concluded which stays true whatever events are added? See [`Desk::prepare_firm`].
+    firm: bool,
+    /// Has something turned out to be no lock after all?
+    lost: bool,
 }
 
 /// What makes an answer: new sources of some reads, and coherence orders.
@@ -104,6 +108,8 @@ impl Witness {
 pub(super) struct Base {
     question: Question,
     prepared: usize,
+    /// How many locations were growing.
+    growing: usize,
 }
 
 /// For so many more events there is room.
@@ -116,6 +122,11 @@ pub(super) struct Desk {
     base: Question,
     /// Of so many of its events; 0 if of none.
     prepared: usize,
+    /// Locations where something was written that an earlier read might have read instead of what it has read.
+    growing: Vec<Location>,
+    /// What is known of the graph at hand, but for what reads of these tell; and of how many of its events.
+    firm: Question,
+    firm_prepared: usize,
     question: Question,
     concluded: Question,
     /// For decisions that may turn out to be wrong.
@@ -129,23 +140,100 @@ pub(super) struct Desk {
 impl Desk {
     /// The graph is another one.
     pub fn forget(&mut self) {
-        self.prepared = 0;
+        (self.prepared, self.firm_prepared) = (0, 0);
     }
 
     /// What is known of the graph at hand, for one that begins like it.
     pub fn base(&self) -> Option<Base> {
-        (self.prepared > 0).then(|| Base { question: self.base.clone(), prepared: self.prepared })
+        let growing = self.growing.len();
+        let (question, prepared) = match self.firm_prepared {
+            0 => (&self.base, self.prepared),
+            prepared => (&self.firm, prepared),
+        };
+        (prepared > 0).then(|| Base { question: question.clone(), prepared, growing })
     }
 
     /// The graph is one that begins like the one of which this is known.
     pub fn set_base(&mut self, base: &Base) {
-        self.base.copy_from(&base.question);
-        self.prepared = base.prepared;
+        self.forget();
+        let Base { question, prepared, growing } = base;
+        if !question.firm {
+            self.base.copy_from(question);
+            self.prepared = *prepared;
+        } else if *growing == self.growing.len() {
+            self.firm.copy_from(question);
+            self.firm_prepared = *prepared;
+        }
     }
 
     /// Is the base that of the graph at hand, which is as long as this?
     pub fn is_prepared(&self, length: usize) -> bool {
         self.prepared == length
+    }
+
+    /// Is there something that [`prepare_firm`](Self::prepare_firm) does not know already?
+    pub fn wants_firm(&self, length: usize) -> bool {
+        !self.growing.is_empty() && self.kept.is_none() && self.firm_prepared != length
+    }
+
+    /// Takes note of what stays true of a graph whatever events are added.
+    ///
+    /// What a read of a growing location reads is open again with each write there that it might have read instead, and
+    /// with it all that followed. So such reads tell nothing here, but for this: two threads that have taken and
+    /// released a lock did not hold it at the same time, whichever release each of them has read. That stays true as
+    /// long as the location is that of a lock. What others read has one more event to read only if their location
+    /// begins to grow, and then all is concluded anew. So whatever is known here holds in every answer for a graph that
+    /// begins like this one.
+    ///
+    /// This is less than what [`prepare`](Self::prepare) knows, takes a fraction of the time where threads take locks
+    /// again and again, and rules out nearly all that can be ruled out.
+    pub fn prepare_firm(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        sources: impl Fn(Node, &mut Vec<u32>),
+        is_alike: impl Fn(Node, Node) -> bool,
+    ) {
+        let (length, before) = (graph.len(), self.firm_prepared);
+        let (known, events) = (self.growing.len(), self.firm.events);
+        self.note_growth(graph, before, is_alike);
+        let growing = &self.growing;
+        let counts = |place: Place| !growing.contains(&graph.location(place));
+        let mut extends = before > 0 && length + 2 <= events && growing.len() == known;
+        if extends {
+            self.firm.lost = false;
+            self.firm.extend(graph, checker, before, counts, &sources);
+            extends = !self.firm.lost;
+        }
+        if !extends {
+            let events = (length + 2 + SLACK).next_multiple_of(64);
+            self.firm.firm = true;
+            self.firm.pose(graph, checker, events, counts, &sources, &[]);
+        }
+        let holds = self.firm.conclude(graph, checker.model());
+        self.firm_prepared = length;
+        debug_assert!(holds, "the graph is its own witness");
+    }
+
+    /// Takes note of the locations of events from `before` on where something is written that an earlier read might
+    /// have read. Says whether there are any.
+    fn note_growth(&mut self, graph: &Graph, before: usize, is_alike: impl Fn(Node, Node) -> bool) -> bool {
+        let mut grows = false;
+        for write in (before.max(1)..graph.len()).map(|event| Node(event as u32)) {
+            let place = graph.node(write).place;
+            if !graph.node(write).flags.has(Flags::WRITE) {
+                continue;
+            }
+            let mut reads = graph.reads(place).iter().filter(|read| read.index() < before);
+            if reads.any(|read| is_alike(*read, write)) {
+                grows = true;
+                let location = graph.location(place);
+                if !self.growing.contains(&location) {
+                    self.growing.push(location);
+                }
+            }
+        }
+        grows
     }
 
     /// Takes note of what is known of a graph before one more read is added: questions about that begin with it.
@@ -160,23 +248,15 @@ impl Desk {
         is_alike: impl Fn(Node, Node) -> bool,
     ) {
         let (length, before) = (graph.len(), self.prepared);
-        let is_new_source = |write: Node| {
-            let reads = graph.reads(graph.node(write).place).iter().filter(|read| read.index() < before);
-            reads.into_iter().any(|read| is_alike(*read, write))
-        };
-        let mut added = (before..length).map(|event| Node(event as u32));
         // Room for a read-modify-write.
-        let extends = before > 0
-            && length + 2 <= self.base.events
-            && !added.any(|node| graph.node(node).flags.has(Flags::WRITE) && is_new_source(node));
-        let mut holds = true;
+        let extends = before > 0 && length + 2 <= self.base.events && !self.note_growth(graph, before, is_alike);
         if extends {
-            holds = self.base.extend(graph, checker, before, sources);
+            self.base.extend(graph, checker, before, |_| true, sources);
         } else {
             let events = (length + 2 + SLACK).next_multiple_of(64);
-            self.base.pose(graph, checker, events, sources, &[]);
+            self.base.pose(graph, checker, events, |_| true, sources, &[]);
         }
-        holds &= self.base.conclude(graph, checker.model());
+        let holds = self.base.conclude(graph, checker.model());
         debug_assert!(holds, "the graph is its own witness");
         self.prepared = length;
     }
@@ -190,7 +270,7 @@ impl Desk {
         finals: &[(Place, Vec<u32>)],
         answers: &mut Answers,
     ) -> Option<Witness> {
-        self.question.pose(graph, checker, graph.len(), sources, finals);
+        self.question.pose(graph, checker, graph.len(), |_| true, sources, finals);
         self.answer(graph, checker, finals, answers)
     }
 
@@ -219,7 +299,12 @@ impl Desk {
         if self.kept.is_some() {
             return false;
         }
-        let Question { orders, writes, taken, .. } = &self.base;
+        let known = match read.index() {
+            length if length == self.prepared => &self.base,
+            length if length == self.firm_prepared => &self.firm,
+            _ => return false,
+        };
+        let Question { orders, writes, taken, sections, .. } = known;
         let (words, row) = (orders.words(), &mut self.row);
         row.clear();
         row.resize(words, 0);
@@ -235,10 +320,20 @@ impl Desk {
                 }
             });
         }
+        // Who holds a lock now has taken it after all who have released it.
+        for held in sections.iter().filter(|section| section.unlock.is_none()) {
+            if row[held.lock / 64] >> (held.lock % 64) & 1 != 0 {
+                for unlock in sections.iter().filter(|other| other.place == held.place).filter_map(|other| other.unlock)
+                {
+                    row.iter_mut().enumerate().for_each(|(word, row)| *row |= orders.before(unlock, word));
+                    row[unlock / 64] |= 1 << (unlock % 64);
+                }
+            }
+        }
         let mine = |n: &&Node| graph.node(**n).place == place && graph.node(**n).flags.has(Flags::WRITE);
         let own = earlier.iter().rev().find(mine).map(|n| n.index());
         sources.iter().map(|source| source.index()).all(|source| {
-            let is_taken = || flags.has(Flags::EXCLUSIVE) && taken[self.base.slot(place, source)] != 0;
+            let is_taken = || flags.has(Flags::EXCLUSIVE) && taken[known.slot(place, source)] != 0;
             let is_over = |word: usize| {
                 let others = writes[place.index() * words + word] & row[word];
                 others & orders.after(source, word) & !bit_of(source, word) != 0
@@ -272,7 +367,7 @@ impl Desk {
         finals: &[(Place, Vec<u32>)],
     ) -> bool {
         let (question, model) = (&mut self.question, checker.model());
-        question.pose(graph, checker, graph.len(), sources, finals);
+        question.pose(graph, checker, graph.len(), |_| true, sources, finals);
         // Where there is one source, the solver has nothing to choose, and takes it that the read comes after it.
         for i in 0..question.reads.len() {
             let read = question.reads[i];
@@ -323,6 +418,7 @@ impl Question {
         self.events = other.events;
         self.sections.clone_from(&other.sections);
         self.odd.clone_from(&other.odd);
+        self.firm = other.firm;
     }
 
     /// What a read may read.
@@ -360,46 +456,53 @@ impl Question {
         self.reads.push(read);
     }
 
-    /// Adds what the graph has from this event on.
-    fn extend(&mut self, graph: &Graph, checker: &Checker, from: usize, sources: impl Fn(Node, &mut Vec<u32>)) -> bool {
+    /// Adds what the graph has from this event on. Reads of places that do not count are left out.
+    fn extend(
+        &mut self,
+        graph: &Graph,
+        checker: &Checker,
+        from: usize,
+        counts: impl Fn(Place) -> bool,
+        sources: impl Fn(Node, &mut Vec<u32>),
+    ) {
         self.writes.resize(graph.places() * self.orders.words(), 0);
         self.orders.set_places(graph.places());
         self.taken.resize(self.events + graph.places(), 0);
         self.odd.resize(graph.places(), false);
-        let mut fine = true;
+        let mut before = Vec::new();
         for node in (from..graph.len()).map(|event| Node(event as u32)) {
             let NodeData { thread, index, flags, place, .. } = graph.node(node);
             if flags.has(Flags::WRITE) {
                 self.note_write(*place, node.index());
             }
-            let orders = &mut self.orders;
-            fine &= orders.add(0, node.index()).is_some();
+            before.clear();
+            before.push(0);
             let earlier = &graph.thread(*thread)[..*index as usize];
             // Under SC the one before it stands for all.
             let first = if checker.model() == Model::Sc { earlier.len().saturating_sub(1) } else { 0 };
-            for before in &earlier[first..] {
-                checker.program_order(graph, *before, |later| {
+            for other in &earlier[first..] {
+                checker.program_order(graph, *other, |later| {
                     if later == node {
-                        fine &= orders.add(before.index(), later.index()).is_some();
+                        before.push(other.index());
                     }
                 });
             }
             if flags.has(Flags::WRITE) {
                 let mine = |n: &&Node| graph.node(**n).place == *place && graph.node(**n).flags.has(Flags::WRITE);
-                let own = earlier.iter().rev().find(mine);
-                fine &= own.is_none_or(|own| orders.add(own.index(), node.index()).is_some());
-                // Whoever reads what was there initially does so before this.
-                orders.touch_at(0, place.index());
+                before.extend(earlier.iter().rev().find(mine).map(|own| own.index()));
+            }
+            // Whoever reads what was there initially does so before it, if it is a write.
+            self.orders.append(node.index(), before.iter().copied());
+            if flags.has(Flags::WRITE) {
                 self.note_section(graph, node);
             }
-            if flags.has(Flags::READ) {
+            if flags.has(Flags::READ) && counts(*place) {
                 let first = self.sources.len();
                 sources(node, &mut self.sources);
                 self.add_read(graph, node, first);
                 self.orders.touch(node.index());
             }
         }
-        fine
     }
 
     /// Adds the last events of the graph, a read and perhaps its write.
@@ -442,6 +545,7 @@ impl Question {
         graph: &Graph,
         checker: &Checker,
         events: usize,
+        counts: impl Fn(Place) -> bool,
         sources: impl Fn(Node, &mut Vec<u32>),
         finals: &[(Place, Vec<u32>)],
     ) {
@@ -479,7 +583,7 @@ impl Question {
                 self.note_section(graph, node);
             }
         }
-        for place in (0..graph.places() as u32).map(Place) {
+        for place in (0..graph.places() as u32).map(Place).filter(|place| counts(*place)) {
             for read in graph.reads(place) {
                 let first = self.sources.len();
                 sources(*read, &mut self.sources);
@@ -541,7 +645,9 @@ impl Question {
             }
             _ => {
                 self.odd[place.index()] = true;
+                let known = self.sections.len();
                 self.sections.retain(|section| section.place != place);
+                self.lost |= self.sections.len() < known;
             }
         }
     }
@@ -568,6 +674,11 @@ impl Question {
                     continue;
                 }
                 for (first, second) in [(one, other), (other, one)] {
+                    // Who has not released it may do so later.
+                    let is_open = first.unlock.is_none() || second.unlock.is_none();
+                    if self.firm && is_open {
+                        continue;
+                    }
                     let is_first = second.unlock.is_none_or(|unlock| self.orders.has(first.lock, unlock));
                     if is_first {
                         self.orders.add(first.unlock?, second.lock)?;

@@ -1,6 +1,6 @@
 //! One run of the program: along the steps of a task, and on to the end, noting what else could have happened.
 
-use super::explorer::{Equivalence, Explorer};
+use super::explorer::{Equivalence, Explorer, Unasked};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
 use super::task::{Before, Choice, Last, Reader, Task, Whole, node_of, steps_of};
@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// States of open tasks are kept as long as they have so many events together: some hundred bytes for each. Where
 /// there are more, the program is run again.
 const MOST_EVENTS: usize = 1 << 18;
+
+/// So many labels of a thread that was not asked are kept at most.
+const MOST_LABELS: usize = 4;
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -112,7 +115,7 @@ struct Noted {
     last: Option<Last>,
     /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
     /// are.
-    expanded: Option<(Vec<Location>, Vec<History>)>,
+    expanded: Option<(Vec<Location>, Vec<History>, Vec<Unasked>)>,
 }
 
 pub(super) struct Run<'a, T> {
@@ -540,11 +543,11 @@ impl<'a, T: Threads> Run<'a, T> {
     /// Not all threads are asked what they can read, if those who are asked do not depend on the others: see the
     /// module documentation.
     fn advance(&mut self) -> Advanced {
-        let (asked, Found { mut transitions, known, .. }) = self.ask();
+        let (asked, open, Found { mut transitions, known, .. }) = self.ask();
         if transitions.is_empty() && !known {
             return Advanced::Nobody;
         }
-        self.note_expanded(&asked);
+        self.note_expanded(&asked, &open);
         transitions.retain(|transition| self.explorer.is_new(transition.name));
         if self.may_all_stay() && self.may_be_stuck() {
             // With these histories some execution goes on, and another does not.
@@ -558,8 +561,8 @@ impl<'a, T: Threads> Run<'a, T> {
         Advanced::On
     }
 
-    /// What can be read, but for what leads to states that were met before. Says who was asked.
-    fn ask(&mut self) -> (Vec<bool>, Found) {
+    /// What can be read, but for what leads to states that were met before. Says who was asked, and what there is.
+    fn ask(&mut self) -> (Vec<bool>, Vec<Open>, Found) {
         let mut asked = vec![false; self.explorer.walk.threads.len()];
         let mut found = Found { name: self.name(), transitions: Vec::new(), known: false };
         let mut settled = false;
@@ -572,7 +575,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 self.ways(thread, pending, &open[thread.index()].labels, &mut found);
             }
         }
-        (asked, found)
+        (asked, open, found)
     }
 
     /// Has every access that a thread is at a guard?
@@ -652,18 +655,45 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// If somebody was not asked who may go on: more may be known of those one day.
-    fn note_expanded(&mut self, asked: &[bool]) {
-        let Explorer { walk, graph, .. } = &*self.explorer;
-        let is_other =
-            |t: &usize| !asked[*t] && matches!(walk.threads[*t].state, State::Ready | State::Spinning { .. });
-        let others: Vec<History> = (0..asked.len()).filter(is_other).filter_map(|t| *self.histories.get(t)?).collect();
+    fn note_expanded(&mut self, asked: &[bool], open: &[Open]) {
+        let threads = &self.explorer.walk.threads;
+        let is_other = |t: &usize| !asked[*t] && matches!(threads[*t].state, State::Ready | State::Spinning { .. });
+        let known = self.histories.len().min(asked.len());
+        let others: Vec<usize> = (0..known).filter(is_other).filter(|t| self.histories[*t].is_some()).collect();
         if others.is_empty() {
             return;
         }
+        let unasked = others.iter().filter_map(|t| self.unasked(ThreadId(*t as u32), &open[*t].labels)).collect();
+        let others = others.into_iter().filter_map(|t| self.histories[t]).collect();
+        let graph = &self.explorer.graph;
         let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
         let cells = cells.map(|pending| graph.location(pending.place)).collect();
         let length = graph.len() - 1;
-        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others)) });
+        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others, unasked)) });
+    }
+
+    /// What a thread that was not asked could read, unless that is much.
+    fn unasked(&mut self, thread: ThreadId, labels: &[OpenLabel]) -> Option<Unasked> {
+        let pending = self.pending[thread.index()].filter(|pending| !pending.forced && labels.len() <= MOST_LABELS)?;
+        let mut names = Vec::new();
+        for OpenLabel { label, name, met } in labels {
+            if !met && !self.is_refuted(thread, *label) && !self.is_taken(pending, *label) {
+                names.push(*name);
+            }
+        }
+        Some(Unasked { history: self.history(thread), cell: self.explorer.graph.location(pending.place), names })
+    }
+
+    /// Is the read that of a read-modify-write, and has somebody else read each of the writes that would give it this
+    /// label? So it is with a lock that somebody holds.
+    fn is_taken(&mut self, pending: Pending, label: Label) -> bool {
+        let Pending { access, place, .. } = pending;
+        let Explorer { walk, graph, equivalence, .. } = &mut *self.explorer;
+        let is_it = |write: &&Node| read_key(*equivalence, graph, &access, place, **write) == label.key;
+        let Some(source) = graph.writes(place).iter().find(is_it) else { return false };
+        let written = graph.written(place, *source);
+        let flags = read_flags(graph.location(place), &access, written, label.variant, &mut walk.sets);
+        flags.has(Flags::EXCLUSIVE) && all_are_taken(*equivalence, graph, place, &access, label.key)
     }
 
     /// The name of the state at hand.
@@ -731,14 +761,15 @@ impl<'a, T: Threads> Run<'a, T> {
         let all = graph.writes(place).iter().rev().copied();
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
-        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
-        set_source(graph, read, first, label.variant, &mut walk.sets);
-        if graph.node(read).flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, read, label.key) {
-            graph.truncate(length);
+        let written = graph.written(place, first);
+        let flags = read_flags(graph.location(place), &access, written, label.variant, &mut walk.sets);
+        if flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, place, &access, label.key) {
             effort.saturation += 1;
             return None;
         }
-        if desk.is_prepared(length) && desk.rules_out(graph, checker, read, &sources) {
+        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
+        set_source(graph, read, first, label.variant, &mut walk.sets);
+        if desk.rules_out(graph, checker, read, &sources) {
             graph.truncate(length);
             effort.saturation += 1;
             return None;
@@ -775,10 +806,16 @@ impl<'a, T: Threads> Run<'a, T> {
             return None;
         }
         set_source(graph, read, first, label.variant, &mut walk.sets);
-        if !desk.is_prepared(length) {
+        while !desk.is_prepared(length) {
             graph.truncate(length);
+            // What takes less time comes first, and mostly is enough.
+            let firm = desk.wants_firm(length);
             let possible = |node: Node, list: &mut Vec<u32>| alike_sources(equivalence, graph, node, list);
-            desk.prepare(graph, checker, possible, |read, write| may_read(equivalence, graph, read, write));
+            let is_alike = |read: Node, write: Node| may_read(equivalence, graph, read, write);
+            match firm {
+                true => desk.prepare_firm(graph, checker, possible, is_alike),
+                false => desk.prepare(graph, checker, possible, is_alike),
+            }
             graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
             set_source(graph, read, first, label.variant, &mut walk.sets);
             if desk.rules_out(graph, checker, read, &sources) {
@@ -897,11 +934,11 @@ impl<'a, T: Threads> Run<'a, T> {
         let steps = steps_of(&explorer.graph);
         for Noted { length, choice, last, expanded } in std::mem::take(&mut self.noted) {
             let task = Task { steps: Arc::clone(&steps), length, choice, last };
-            let Some((cells, others)) = expanded else {
+            let Some((cells, others, unasked)) = expanded else {
                 explorer.tasks.push(task);
                 continue;
             };
-            explorer.watch(task, cells, others);
+            explorer.watch(task, cells, others, unasked);
         }
     }
 
@@ -978,6 +1015,8 @@ impl<'a, T: Threads> Run<'a, T> {
                         require(&mut finals, data.place, &|write| {
                             let last = graph.written(data.place, write);
                             extract(graph.location(data.place), &data.access, last) == seen
+                                && (explorer.equivalence == Equivalence::Values
+                                    || self.is_read_last(data.place, data.source, write))
                         });
                     }
                 }
@@ -998,6 +1037,34 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let possible = finals.iter().all(|(_, last)| !last.is_empty());
         possible.then_some(Waiting { stuck, spins, finals })
+    }
+
+    /// If `last` is the last write of its place: does nothing come after `source` there but what rounds have written
+    /// of threads that wait in loops? Such a round begins with a read-modify-write, and what it writes stands next to
+    /// each other: so what is before them is known without the order at hand.
+    fn is_read_last(&self, place: Place, source: Node, last: Node) -> bool {
+        let Explorer { walk, graph, .. } = &*self.explorer;
+        let mut at = last;
+        while at != source {
+            if at == Node::INIT {
+                return false;
+            }
+            let NodeData { thread, index, flags, .. } = *graph.node(at);
+            let round = match walk.threads[thread.index()].state {
+                State::Spinning { round, .. } if round <= index => round as usize,
+                _ => return false,
+            };
+            let is_here =
+                |node: &&Node| graph.node(**node).place == place && graph.node(**node).flags.has(Flags::WRITE);
+            at = if flags.has(Flags::EXCLUSIVE) {
+                graph.node(graph.previous(at).expect("its reading half")).source
+            } else if let Some(before) = graph.thread(thread)[round..index as usize].iter().rev().find(is_here) {
+                *before
+            } else {
+                return false;
+            };
+        }
+        true
     }
 
     /// The graph, once for each set of final values of what is observed.
@@ -1122,14 +1189,12 @@ fn sourced(source: u128, value: Value) -> u128 {
     mix(value.0).wrapping_add(source)
 }
 
-/// Are there as many other read-modify-writes that have read this as there are writes of it? No two read one write.
-fn all_are_taken(equivalence: Equivalence, graph: &Graph, read: Node, key: u128) -> bool {
-    let NodeData { place, access, .. } = graph.node(read);
-    let is_it = |write: Node| read_key(equivalence, graph, access, *place, write) == key;
-    let others =
-        graph.reads(*place).iter().filter(|other| **other != read && graph.node(**other).flags.has(Flags::EXCLUSIVE));
-    let takers = others.filter(|other| is_it(graph.node(**other).source)).count();
-    takers >= graph.writes(*place).iter().filter(|write| is_it(**write)).count()
+/// Are there as many read-modify-writes that have read this as there are writes of it? No two read one write.
+fn all_are_taken(equivalence: Equivalence, graph: &Graph, place: Place, access: &Access, key: u128) -> bool {
+    let is_it = |write: Node| read_key(equivalence, graph, access, place, write) == key;
+    let takers = graph.reads(place).iter().map(|read| graph.node(*read));
+    let takers = takers.filter(|read| read.flags.has(Flags::EXCLUSIVE) && is_it(read.source)).count();
+    takers >= graph.writes(place).iter().filter(|write| is_it(**write)).count()
 }
 
 /// Is there nothing else that a read may read without anybody's noticing?
