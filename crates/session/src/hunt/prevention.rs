@@ -9,7 +9,7 @@ use super::subject::{Again, FencePosition, Fences};
 use super::verify::prefix;
 use fencepost_memory::axioms::{self, Execution};
 use fencepost_predict::private::without_private;
-use fencepost_trace::{Event, EventId, EventKind, FenceOrder, Model, Trace};
+use fencepost_trace::{Event, EventId, EventKind, FenceOrder, Hidden, Location, Model, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub struct Failure {
     trace: Trace,
     /// For each event that accesses memory its program point.
     points: Vec<Option<u32>>,
+    /// For each event whether others come before it and behind it that are the same step of the program.
+    within: Vec<(bool, bool)>,
 }
 
 impl Failure {
@@ -40,7 +42,8 @@ impl Failure {
         }
         let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
         let points = trace.events.iter().map(point).collect();
-        (trace.events.len() <= LONGEST).then_some(Failure { trace, points })
+        let within = steps(&trace);
+        (trace.events.len() <= LONGEST).then_some(Failure { trace, points, within })
     }
 
     /// The orderings each of which alone prevents this execution. None if nothing was reordered, or if it takes several
@@ -78,17 +81,54 @@ impl Failure {
         !is_possible(&with_fences(&self.trace, &sides), model)
     }
 
-    /// For each event the fences around it.
+    /// For each event the fences around it. Where several are one step, there are none in between, and its program
+    /// points are one place.
     fn sides(&self, fences: &Fences) -> Vec<Sides> {
-        let of = |point: &Option<u32>| {
-            let here = |before: bool| {
-                let is_here = |(place, _): &&Ordering| Some(place.point) == *point && place.before == before;
+        let points = |label: u32| {
+            let of = move |(event, point): (&Event, &Option<u32>)| point.filter(|_| event.label == label);
+            self.trace.events.iter().zip(&self.points).filter_map(of)
+        };
+        let of = |i: usize| {
+            let (begun, goes_on) = self.within[i];
+            let is_there = |point: u32| match begun || goes_on {
+                true => points(self.trace.events[i].label).any(|other| other == point),
+                false => self.points[i] == Some(point),
+            };
+            let here = |before: bool, inside: bool| {
+                let is_here = |(place, _): &&Ordering| !inside && place.before == before && is_there(place.point);
                 fences.iter().filter(is_here).map(|(_, order)| *order).collect()
             };
-            Sides { before: here(true), behind: here(false), left_out: false }
+            Sides { before: here(true, begun), behind: here(false, goes_on), left_out: false }
         };
-        self.points.iter().map(of).collect()
+        (0..self.points.len()).map(of).collect()
     }
+}
+
+/// Which events have others before them, and behind them, that are the same step of the program: those of an exchange
+/// of two words, which begins with a look at a location that nobody else has.
+fn steps(trace: &Trace) -> Vec<(bool, bool)> {
+    let mut within = vec![(false, false); trace.events.len()];
+    // For each thread its last event, if that is of such a step.
+    let mut last: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    for (i, event) in trace.events.iter().enumerate() {
+        if matches!(event.kind, EventKind::Commit { .. }) {
+            continue;
+        }
+        let own = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(event.thread.0));
+        let begins = matches!(event.kind, EventKind::Load { at, .. } if at == own);
+        let before = last.remove(&event.thread).filter(|k| !begins && trace.events[*k].label == event.label);
+        if !is_access(event) {
+            continue;
+        }
+        if let Some(before) = before {
+            within[before].1 = true;
+            within[i].0 = true;
+        }
+        if begins || before.is_some() {
+            last.insert(event.thread, i);
+        }
+    }
+    within
 }
 
 /// What is around an event, and whether it stays.
