@@ -368,7 +368,7 @@ impl Program {
             .args(["--model", model.name(), "--out"])
             .arg(out.path())
             .args(more)
-            .args(longest().iter().flat_map(|time| ["--time", time]))
+            .args(longest().iter().flat_map(|time| ["--time", time.as_str()]))
             .args(if self.name == SHORT { &["--cycle-length", "5", "--executions", "20"][..] } else { &[] })
             .stderr(Stdio::null())
             .output()
@@ -438,8 +438,7 @@ fn relaxer_table(programs: &[Program], hunts: &Hunts) {
          cycle: its probability is that of a script. Phase 2: the paper's time of a script, and ours of an execution, \
          solving and campaign included. Bugs: cycles that do harm. Probability: of a confirmed cycle, on average; \
          of `--method relaxer` for a script and, in parentheses, for an execution; of ours for an execution. With a \
-         star: stopped after {}.\n",
-        longest()
+         star: stopped before its end.\n"
     );
     println!("| benchmark | model | predicted | confirmed | bugs | probability |");
     println!("|---|---|---|---|---|---|");
