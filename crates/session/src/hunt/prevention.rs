@@ -42,7 +42,7 @@ impl Failure {
         }
         let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
         let points = trace.events.iter().map(point).collect();
-        let within = steps(&trace);
+        let within = steps(&trace.events);
         (trace.events.len() <= LONGEST).then_some(Failure { trace, points, within })
     }
 
@@ -106,17 +106,17 @@ impl Failure {
 
 /// Which events have others before them, and behind them, that are the same step of the program: those of an exchange
 /// of two words, which begins with a look at a location that nobody else has.
-fn steps(trace: &Trace) -> Vec<(bool, bool)> {
-    let mut within = vec![(false, false); trace.events.len()];
+fn steps(events: &[Event]) -> Vec<(bool, bool)> {
+    let mut within = vec![(false, false); events.len()];
     // For each thread its last event, if that is of such a step.
     let mut last: FxHashMap<ThreadId, usize> = FxHashMap::default();
-    for (i, event) in trace.events.iter().enumerate() {
+    for (i, event) in events.iter().enumerate() {
         if matches!(event.kind, EventKind::Commit { .. }) {
             continue;
         }
         let own = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(event.thread.0));
         let begins = matches!(event.kind, EventKind::Load { at, .. } if at == own);
-        let before = last.remove(&event.thread).filter(|k| !begins && trace.events[*k].label == event.label);
+        let before = last.remove(&event.thread).filter(|k| !begins && events[*k].label == event.label);
         if !is_access(event) {
             continue;
         }
@@ -205,4 +205,41 @@ fn with_fences(trace: &Trace, sides: &[Sides]) -> Trace {
         list.stores.iter_mut().for_each(|store| *store = number(*store));
     }
     Trace { events, coherence, choices: Vec::new(), ..trace.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost_trace::{LoadOrder, RmwOrder, Size, Value};
+
+    /// A thread looks, exchanges two words, looks again and reads one that is another; a loop reads the same word
+    /// twice without a look, which is two steps.
+    #[test]
+    fn an_exchange_of_two_words_is_one_step() {
+        let thread = |t: u32| Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(t));
+        let word = |x: u64| Location::new(0x1000 + 8 * x, Size::B8);
+        let load = |at| {
+            let (order, value, from) = (LoadOrder::Relaxed, Value::ZERO, EventId(0));
+            EventKind::Load { at, order, value, from, parts: Vec::new(), failed_rmw: false }
+        };
+        let rmw = |at| {
+            let (order, read, written, from) = (RmwOrder::Relaxed, Value::ZERO, Value(1), EventId(0));
+            EventKind::Rmw { at, order, read, written, from, parts: Vec::new() }
+        };
+        let exchange = [load(thread(1)), rmw(word(0)), rmw(word(1)), load(thread(1)), load(word(0))];
+        let done = exchange.into_iter().map(|kind| (1, 3, kind)).chain([(1, 4, load(word(0)))]);
+        let looped = [(2, 3, load(word(0))), (2, 3, load(word(0)))];
+        let events: Vec<Event> = (1..)
+            .zip(done.chain(looped))
+            .map(|(id, (t, label, kind))| Event {
+                id: EventId(id),
+                thread: ThreadId(t),
+                label,
+                kind,
+                clock: Vec::new(),
+            })
+            .collect();
+        let (first, middle, last, alone) = ((false, true), (true, true), (true, false), (false, false));
+        assert_eq!(steps(&events), [first, middle, last, first, last, alone, alone, alone]);
+    }
 }
