@@ -104,13 +104,16 @@ impl Graph {
 
     /// The cycles of the graph.
     pub fn cycles(&self, limits: Limits) -> Found {
-        let mut search = Search::new(self, limits);
+        self.search(Shape::Critical, limits)
+    }
+
+    /// The cycles of this shape: from each pair that can be reordered those that no pair before it is in.
+    fn search(&self, shape: Shape, limits: Limits) -> Found {
+        let mut search = Search::new(self, shape, limits);
         for a in 0..self.nodes.len() as u32 {
-            for (b, passes) in &self.pairs[a as usize] {
-                if *passes {
-                    search.from(a, *b);
-                    search.starts.insert((a, *b));
-                }
+            for (b, _) in self.pairs[a as usize].iter().filter(|(_, passes)| *passes) {
+                search.from(a, *b);
+                search.starts.insert((a, *b));
             }
         }
         search.found
@@ -238,8 +241,18 @@ impl Gathering {
     }
 }
 
+/// Which cycles are looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    /// Critical ones.
+    Critical,
+    /// Those too in which a location comes back, or a thread's two accesses are to one location.
+    Any,
+}
+
 struct Search<'a> {
     graph: &'a Graph,
+    shape: Shape,
     length: usize,
     limits: Limits,
     path: Vec<(u32, Option<u32>)>,
@@ -251,9 +264,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(graph: &'a Graph, limits: Limits) -> Search<'a> {
+    fn new(graph: &'a Graph, shape: Shape, limits: Limits) -> Search<'a> {
         Search {
             graph,
+            shape,
             length: limits.length.unwrap_or(usize::MAX).min(2 * graph.threads),
             limits,
             path: Vec::new(),
@@ -285,7 +299,7 @@ impl Search<'_> {
         self.path.iter().all(|(a, b)| !self.node(*a).at.overlaps(at) && b.is_none_or(|b| !self.node(b).at.overlaps(at)))
     }
 
-    /// Goes on behind `current`, the last of so many accesses.
+    /// Goes on behind `current`, the last of so many accesses: by those of one more thread.
     fn extend(&mut self, current: u32, length: usize) {
         self.steps += 1;
         if self.limits.are_reached(self.steps) {
@@ -293,47 +307,66 @@ impl Search<'_> {
             return;
         }
         let graph = self.graph;
+        let critical = self.shape == Shape::Critical;
         let start = self.path[0].0;
         let after_single = self.path.last().is_some_and(|(_, second)| second.is_none());
+        if !critical && self.is_closed(current, after_single) {
+            self.report();
+        }
         for next in &graph.conflicts[current as usize] {
             let one = *self.node(*next);
             // Behind a store that is alone in its thread comes a load that does not write, like the one before it.
-            if after_single && one.access.1 {
+            if self.used[one.thread as usize] || length + 1 > self.length || after_single && one.access.1 {
                 continue;
             }
             // The end is found by `close`: no other access is to the location of the start.
-            if self.used[one.thread as usize] || length + 1 > self.length || one.at.overlaps(self.node(start).at) {
+            if critical && one.at.overlaps(self.node(start).at) {
                 continue;
             }
             self.used[one.thread as usize] = true;
             // A store between two loads.
-            let before = self.node(current);
-            if !before.access.1 && one.access.1 && !after_single {
+            if !self.node(current).access.1 && one.access.1 && !after_single {
                 self.path.push((*next, None));
                 self.extend(*next, length + 1);
                 self.path.pop();
             }
             if length + 2 <= self.length {
                 for (second, passes) in &graph.pairs[*next as usize] {
-                    if *passes && self.starts.contains(&(*next, *second)) {
-                        continue;
+                    // Cycles with such a pair have been found from there.
+                    if !*passes || !self.starts.contains(&(*next, *second)) {
+                        self.extend_by(*next, *second, length + 2);
                     }
-                    let at = self.node(*second).at;
-                    let closes = at.overlaps(self.node(start).at);
-                    if one.at.overlaps(at) || (!closes && !self.is_new(at)) {
-                        continue;
-                    }
-                    self.path.push((*next, Some(*second)));
-                    if closes {
-                        self.close(*second, length + 2);
-                    } else {
-                        self.extend(*second, length + 2);
-                    }
-                    self.path.pop();
+                }
+                for second in graph.same[*next as usize].iter().filter(|_| !critical) {
+                    self.extend_by(*next, *second, length + 2);
                 }
             }
             self.used[one.thread as usize] = false;
         }
+    }
+
+    /// Goes on behind two accesses of a thread, the last of so many.
+    fn extend_by(&mut self, first: u32, second: u32, length: usize) {
+        let at = self.node(second).at;
+        let critical = self.shape == Shape::Critical;
+        let closes = critical && at.overlaps(self.node(self.path[0].0).at);
+        if critical && !closes && !self.is_new(at) {
+            return;
+        }
+        self.path.push((first, Some(second)));
+        if closes {
+            self.close(second, length);
+        } else {
+            self.extend(second, length);
+        }
+        self.path.pop();
+    }
+
+    /// Is the first access behind the last one? A store alone is between two loads here, too.
+    fn is_closed(&self, current: u32, after_single: bool) -> bool {
+        let start = self.path[0].0;
+        let begins = !after_single || !self.node(start).access.1;
+        self.path.len() > 1 && begins && self.graph.conflicts[current as usize].contains(&start)
     }
 
     /// The last access is to the location of the first: nothing can follow but the end, or one store between two loads.

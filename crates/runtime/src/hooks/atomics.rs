@@ -274,6 +274,7 @@ hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u
         explored::unsupported("a double compare-exchange is not explored");
         ending::finish(Verdict::Redundant);
     }
+    at_work(control::begin_step);
     // Others may go first; then nobody.
     let me = fibers::current();
     let at = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(me.0));
@@ -281,13 +282,23 @@ hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u
     at_work(|| control::perform(Op::Access(turn)));
     control::hold(Some(me));
     let other = words.iter().find(|(at, old, _)| control::memory(*at) != *old);
-    let exchange = |(at, old, new): &(Location, Value, Value)| compare_exchange(*at, *old, *new, (0, 0), false).0;
-    // Where one word is another, that it was read is all that happens.
-    let same = match other {
-        Some(other) => exchange(other),
-        None => words.iter().all(exchange),
+    let same = other.is_none();
+    // What each word is has been seen: where a model has older values, none of these is read instead, or one word would
+    // be exchanged without the other.
+    let exchange = |(at, old, new): &(Location, Value, Value)| {
+        let guard = if same { Guard::Equals(*old) } else { Guard::Differs(*old) };
+        let (success, failure) = (RmwOrder::Relaxed, LoadOrder::Relaxed);
+        let (at, expected, desired) = (*at, *old, *new);
+        let access = Access::CompareExchange { at, expected, desired, success, failure, weak: false, guard };
+        perform(access, at, |reply| reply.success.then_some(desired));
     };
+    match other {
+        // Where one word is another, that it was read is all that happens.
+        Some(other) => exchange(other),
+        None => words.iter().for_each(exchange),
+    }
     control::hold(None);
+    at_work(control::end_step);
     same.into()
 } }
 

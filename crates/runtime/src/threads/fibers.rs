@@ -65,6 +65,8 @@ pub struct Fiber {
     pub ended: bool,
     /// Where in memory it has asked to access next.
     pub wants: Option<Location>,
+    /// Are its next accesses those of one step? Fences that were asked for are before and behind it all.
+    pub within: bool,
     /// The program point of the operation that it asked for last.
     pub pc: usize,
     /// The stack pointer of the program at that operation.
@@ -328,6 +330,7 @@ impl Fibers {
         fiber.joined = false;
         fiber.ended = false;
         fiber.wants = None;
+        fiber.within = false;
         fiber.pc = 0;
         fiber.sp = 0;
         fiber.asked = None;

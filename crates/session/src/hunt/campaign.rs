@@ -36,7 +36,7 @@ impl<S: Subject> Round<'_, S> {
         let cycles: Vec<Cycle> = search.cycles.iter().map(|candidate| candidate.cycle.clone()).collect();
         let all = share(self.subject, LOOKED_THROUGH * self.options.trials / TRIALS);
         let (mut exposures, mut fails, mut done, mut looked_through) = (Vec::new(), false, 0, 0);
-        while done < all && !is_late(self.deadline) {
+        while done < all && !is_late(self.options.deadline) {
             let portion = PORTION.min(all - done);
             let Some(looked) = self.subject.look_through(&cycles, done, portion, self.fences)? else {
                 return self.test(search, all);
@@ -54,7 +54,7 @@ impl<S: Subject> Round<'_, S> {
         keep_minimal_sets(&mut search.witnesses);
         let each = if self.options.longer { 0 } else { self.alone(search)? };
         let unexplained = fails && !search.witnesses.iter().any(|exposure| exposure.harm.is_some());
-        search.complete &= !is_late(self.deadline);
+        search.complete &= !is_late(self.options.deadline);
         search.campaign = looked_through + each;
         Ok(unexplained)
     }
@@ -81,7 +81,7 @@ impl<S: Subject> Round<'_, S> {
         let wanted = share(self.subject, wanted).max(1);
         let mut met: Vec<Exposure> = Vec::new();
         for (part, some) in open.chunks((PORTION / wanted).max(1) as usize).enumerate() {
-            if is_late(self.deadline) {
+            if is_late(self.options.deadline) {
                 return Ok(0);
             }
             // Each schedule of a cycle has its share.
@@ -121,7 +121,7 @@ impl<S: Subject> Round<'_, S> {
         let portion = (PORTION / trials).max(1) as usize;
         for (part, some) in open.chunks(portion).enumerate() {
             for (k, delay) in DELAYS.into_iter().enumerate() {
-                if is_late(self.deadline) {
+                if is_late(self.options.deadline) {
                     return Ok(0);
                 }
                 let attempts: Vec<Attempt> = some.iter().map(|i| self.late(&search.cycles[*i].cycle, delay)).collect();

@@ -20,7 +20,6 @@ use fencepost_predict::{Behind, Item, Profile, cover, passing};
 use fencepost_report::{FenceAdvice, FenceKind, HuntMethod, VerifiedBy};
 use fencepost_trace::{Cycle, FenceOrder, Model, OrionOptions, Pace, Points, RelaxerOptions, Stop, StrategySpec};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 /// Executions that verify an advice where not all can be explored: few first, since they may fail. Fewer if executions
 /// have more events than `LONG`.
@@ -84,12 +83,7 @@ impl Wanted {
 /// Only the cycles that are root causes are broken at first. If something still fails, its executions say what else is
 /// to be kept in order. Where they do not, the hunt is repeated: the root causes of what is still harmful are broken
 /// too; if that leads nowhere, all harmful ones are.
-pub fn advise(
-    subject: &mut impl Subject,
-    options: &Options,
-    found: &mut Search,
-    deadline: Option<Instant>,
-) -> Result<Vec<FenceAdvice>, Error> {
+pub fn advise(subject: &mut impl Subject, options: &Options, found: &mut Search) -> Result<Vec<FenceAdvice>, Error> {
     let mut wanted = Wanted::default();
     harmful_pairs(found, options.model, true, &mut wanted.pairs);
     if wanted.pairs.is_empty() {
@@ -100,11 +94,11 @@ pub fn advise(
     let mut verified = None;
     let mut hunts = 0;
     for _ in 0..ROUNDS {
-        if is_late(deadline) {
+        if is_late(options.deadline) {
             break;
         }
         let mut failing;
-        (verified, failing) = holds(subject, options.model, &chosen, deadline, found)?;
+        (verified, failing) = holds(subject, options, &chosen, found)?;
         if verified.is_some() {
             leave_out(subject, options, &wanted, found, (&mut chosen, &mut verified))?;
             let Some(VerifiedBy::Tested(done)) = verified.filter(|_| subject.longest() <= LONG) else { break };
@@ -125,7 +119,10 @@ pub fn advise(
             }
         }
         hunts += 1;
-        if hunts > HUNTS || is_late(deadline) || !hunt_again(subject, options, &failing, &chosen, found, &mut wanted)? {
+        if hunts > HUNTS
+            || is_late(options.deadline)
+            || !hunt_again(subject, options, &failing, &chosen, found, &mut wanted)?
+        {
             break;
         }
         chosen = choose(subject, options.model, &wanted, &found.seen.profiles);
@@ -178,7 +175,7 @@ fn is_enough(
     fences: &Fences,
 ) -> Result<Option<VerifiedBy>, Error> {
     match wanted.is_met_by(fences, options.model) {
-        true => Ok(holds(subject, options.model, fences, options.deadline, found)?.0),
+        true => Ok(holds(subject, options, fences, found)?.0),
         false => Ok(None),
     }
 }
@@ -246,7 +243,7 @@ fn hunt_again(
     wanted: &mut Wanted,
 ) -> Result<bool, Error> {
     let again = Options { trials: options.trials.min(10), ..options.clone() };
-    let mut rest = search_alone(subject, &again, fences, options.deadline)?;
+    let mut rest = search_alone(subject, &again, fences)?;
     found.executions += rest.executions;
     if !rest.cycles.iter().any(Candidate::is_harmful) {
         // What fails so seldom is found by nobody else: the executions that failed say why.
@@ -270,11 +267,11 @@ fn hunt_again(
 /// as through everything else.
 fn holds(
     subject: &mut impl Subject,
-    model: Model,
+    options: &Options,
     fences: &Fences,
-    deadline: Option<Instant>,
     found: &mut Search,
 ) -> Result<(Option<VerifiedBy>, Vec<Exposure>), Error> {
+    let model = options.model;
     let mut done = 0;
     let mut fails = false;
     // A few executions at random cost less than an exploration, unless they are long.
@@ -310,7 +307,7 @@ fn holds(
         found.executions += tested.executions;
         // A litmus test is never run at random: all that it does is explored.
         let is_run = i > 0 || tested.executions > 0;
-        if !tested.failing.is_empty() || is_late(deadline) || is_run && tested.executions < portion {
+        if !tested.failing.is_empty() || is_late(options.deadline) || is_run && tested.executions < portion {
             return Ok((None, failed(model, tested.failing)));
         }
         done += portion;

@@ -96,7 +96,7 @@ fn validate(request: &HuntRequest) -> Result<(), Error> {
 /// The whole hunt, whatever kind of program it is.
 fn run(subject: &mut impl Subject, options: &Options, advise: bool, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let mut search = search::search(subject, options, &[], options.deadline)?;
+    let mut search = search::search(subject, options, &[])?;
     search.seen.notes.drain(..).for_each(|note| log.note(note));
     fails_anyway(&search.seen).into_iter().for_each(|warning| log.warning(warning));
     verify::verify(subject, options, &mut search, log)?;
@@ -106,7 +106,7 @@ fn run(subject: &mut impl Subject, options: &Options, advise: bool, log: &mut Lo
         log.note("there was no time to look for orderings that prevent what breaks the program".to_owned());
     }
     let advice = match advise && !late {
-        true => fences::advise(subject, options, &mut search, options.deadline)?,
+        true => fences::advise(subject, options, &mut search)?,
         false => Vec::new(),
     };
     Ok(report::report(subject, options, search, advice, started, log))

@@ -9,7 +9,7 @@ use super::subject::{Again, FencePosition, Fences};
 use super::verify::prefix;
 use fencepost_memory::axioms::{self, Execution};
 use fencepost_predict::private::without_private;
-use fencepost_trace::{Event, EventId, EventKind, FenceOrder, Model, Trace};
+use fencepost_trace::{Event, EventId, EventKind, FenceOrder, Hidden, Location, Model, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub struct Failure {
     trace: Trace,
     /// For each event that accesses memory its program point.
     points: Vec<Option<u32>>,
+    /// For each event whether others come before it and behind it that are the same step of the program.
+    within: Vec<(bool, bool)>,
 }
 
 impl Failure {
@@ -40,7 +42,8 @@ impl Failure {
         }
         let point = |event: &Event| points.get(&key(event)).copied().filter(|_| is_access(event));
         let points = trace.events.iter().map(point).collect();
-        (trace.events.len() <= LONGEST).then_some(Failure { trace, points })
+        let within = steps(&trace.events);
+        (trace.events.len() <= LONGEST).then_some(Failure { trace, points, within })
     }
 
     /// The orderings each of which alone prevents this execution. None if nothing was reordered, or if it takes several
@@ -78,17 +81,54 @@ impl Failure {
         !is_possible(&with_fences(&self.trace, &sides), model)
     }
 
-    /// For each event the fences around it.
+    /// For each event the fences around it. Where several are one step, there are none in between, and its program
+    /// points are one place.
     fn sides(&self, fences: &Fences) -> Vec<Sides> {
-        let of = |point: &Option<u32>| {
-            let here = |before: bool| {
-                let is_here = |(place, _): &&Ordering| Some(place.point) == *point && place.before == before;
+        let points = |label: u32| {
+            let of = move |(event, point): (&Event, &Option<u32>)| point.filter(|_| event.label == label);
+            self.trace.events.iter().zip(&self.points).filter_map(of)
+        };
+        let of = |i: usize| {
+            let (begun, goes_on) = self.within[i];
+            let is_there = |point: u32| match begun || goes_on {
+                true => points(self.trace.events[i].label).any(|other| other == point),
+                false => self.points[i] == Some(point),
+            };
+            let here = |before: bool, inside: bool| {
+                let is_here = |(place, _): &&Ordering| !inside && place.before == before && is_there(place.point);
                 fences.iter().filter(is_here).map(|(_, order)| *order).collect()
             };
-            Sides { before: here(true), behind: here(false), left_out: false }
+            Sides { before: here(true, begun), behind: here(false, goes_on), left_out: false }
         };
-        self.points.iter().map(of).collect()
+        (0..self.points.len()).map(of).collect()
     }
+}
+
+/// Which events have others before them, and behind them, that are the same step of the program: those of an exchange
+/// of two words, which begins with a look at a location that nobody else has.
+fn steps(events: &[Event]) -> Vec<(bool, bool)> {
+    let mut within = vec![(false, false); events.len()];
+    // For each thread its last event, if that is of such a step.
+    let mut last: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    for (i, event) in events.iter().enumerate() {
+        if matches!(event.kind, EventKind::Commit { .. }) {
+            continue;
+        }
+        let own = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(event.thread.0));
+        let begins = matches!(event.kind, EventKind::Load { at, .. } if at == own);
+        let before = last.remove(&event.thread).filter(|k| !begins && events[*k].label == event.label);
+        if !is_access(event) {
+            continue;
+        }
+        if let Some(before) = before {
+            within[before].1 = true;
+            within[i].0 = true;
+        }
+        if begins || before.is_some() {
+            last.insert(event.thread, i);
+        }
+    }
+    within
 }
 
 /// What is around an event, and whether it stays.
@@ -165,4 +205,41 @@ fn with_fences(trace: &Trace, sides: &[Sides]) -> Trace {
         list.stores.iter_mut().for_each(|store| *store = number(*store));
     }
     Trace { events, coherence, choices: Vec::new(), ..trace.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost_trace::{LoadOrder, RmwOrder, Size, Value};
+
+    /// A thread looks, exchanges two words, looks again and reads one that is another; a loop reads the same word
+    /// twice without a look, which is two steps.
+    #[test]
+    fn an_exchange_of_two_words_is_one_step() {
+        let thread = |t: u32| Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(t));
+        let word = |x: u64| Location::new(0x1000 + 8 * x, Size::B8);
+        let load = |at| {
+            let (order, value, from) = (LoadOrder::Relaxed, Value::ZERO, EventId(0));
+            EventKind::Load { at, order, value, from, parts: Vec::new(), failed_rmw: false }
+        };
+        let rmw = |at| {
+            let (order, read, written, from) = (RmwOrder::Relaxed, Value::ZERO, Value(1), EventId(0));
+            EventKind::Rmw { at, order, read, written, from, parts: Vec::new() }
+        };
+        let exchange = [load(thread(1)), rmw(word(0)), rmw(word(1)), load(thread(1)), load(word(0))];
+        let done = exchange.into_iter().map(|kind| (1, 3, kind)).chain([(1, 4, load(word(0)))]);
+        let looped = [(2, 3, load(word(0))), (2, 3, load(word(0)))];
+        let events: Vec<Event> = (1..)
+            .zip(done.chain(looped))
+            .map(|(id, (t, label, kind))| Event {
+                id: EventId(id),
+                thread: ThreadId(t),
+                label,
+                kind,
+                clock: Vec::new(),
+            })
+            .collect();
+        let (first, middle, last, alone) = ((false, true), (true, true), (true, false), (false, false));
+        assert_eq!(steps(&events), [first, middle, last, first, last, alone, alone, alone]);
+    }
 }

@@ -14,7 +14,6 @@ use fencepost_report::HuntMethod;
 use fencepost_trace::{Cycle, Model, OrionOptions, Pace, Points, Segment, Stop, StrategySpec};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 /// The length of the cycles in Relaxer's experiments.
 const RELAXER_LENGTH: usize = 4;
@@ -24,12 +23,7 @@ const ORION_LENGTH: usize = 8;
 const CAP: usize = 20;
 
 /// What the one published method that is asked for predicts; `None` if others are asked for, too.
-pub fn predicted(
-    options: &Options,
-    profiles: &[Profile],
-    points: &[ProgramPoint],
-    deadline: Option<Instant>,
-) -> Option<Found> {
+pub fn predicted(options: &Options, profiles: &[Profile], points: &[ProgramPoint]) -> Option<Found> {
     let methods = &options.methods;
     let is_relaxer = match (methods.solve, methods.relaxer.is_some(), methods.orion.is_some()) {
         (false, true, false) => true,
@@ -40,7 +34,7 @@ pub fn predicted(
     let mut names: BTreeSet<Cycle> = BTreeSet::new();
     let mut found = Found { complete: true, ..Found::default() };
     for profile in profiles {
-        if is_late(deadline) {
+        if is_late(options.deadline) {
             found.complete = false;
             break;
         }

@@ -11,7 +11,6 @@ use fencepost_predict::Profile;
 use fencepost_report::HuntMethod;
 use fencepost_trace::{Schedule, StrategySpec, execution_seed};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// So many that work are enough, and so many that do not: then something else may be better.
 const GOOD: usize = 5;
@@ -26,7 +25,6 @@ pub struct Round<'a, S> {
     pub subject: &'a mut S,
     pub options: &'a Options,
     pub fences: &'a Fences,
-    pub deadline: Option<Instant>,
     /// What the next trials draw from: at first the same whatever seed was asked for.
     pub seed: u64,
     number: u64,
@@ -34,13 +32,8 @@ pub struct Round<'a, S> {
 
 impl<'a, S: Subject> Round<'a, S> {
     /// None so far.
-    pub fn new(
-        subject: &'a mut S,
-        options: &'a Options,
-        fences: &'a Fences,
-        deadline: Option<Instant>,
-    ) -> Round<'a, S> {
-        Round { subject, options, fences, deadline, seed: BASE_SEED, number: 0 }
+    pub fn new(subject: &'a mut S, options: &'a Options, fences: &'a Fences) -> Round<'a, S> {
+        Round { subject, options, fences, seed: BASE_SEED, number: 0 }
     }
 
     /// Solves for the cycles that have no schedule yet, with what was learned, and tries the schedules.
@@ -126,7 +119,7 @@ impl<'a, S: Subject> Round<'a, S> {
     pub fn explain(&mut self, search: &mut Search, failing: &[Vec<u32>]) -> Result<bool, Error> {
         let mut unexplained = false;
         for (number, choices) in failing.iter().enumerate() {
-            if is_late(self.deadline) {
+            if is_late(self.options.deadline) {
                 search.complete = false;
                 break;
             }
@@ -168,7 +161,7 @@ impl<'a, S: Subject> Round<'a, S> {
         let mut good = Vec::new();
         let portion = (PORTION / trials).max(100) as usize;
         for (part, list) in attempts.chunks(portion).enumerate() {
-            if is_late(self.deadline) {
+            if is_late(self.options.deadline) {
                 search.complete = false;
                 return Ok(good);
             }
@@ -178,7 +171,7 @@ impl<'a, S: Subject> Round<'a, S> {
                 .collect();
             let seed = execution_seed(self.seed, self.number << 20 | part as u64);
             let (blocked, exposures) = self.subject.attempt(&asked, trials, seed, self.fences)?;
-            search.complete &= !is_late(self.deadline);
+            search.complete &= !is_late(self.options.deadline);
             search.blocked += blocked;
             search.executions += trials * list.len() as u64;
             list.iter().for_each(|(i, _)| search.cycles[*i].trials += trials);

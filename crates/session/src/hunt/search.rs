@@ -1,12 +1,12 @@
 //! The search: prediction, then trials.
 
 use super::candidate::Candidate;
-use super::longer::find_longer;
 use super::options::{Options, is_late};
 use super::published::predicted;
+use super::round::Round;
 use super::settle;
 use super::subject::{BASE_SEED, Exposure, Fences, MODELS, ProgramPoint, Seen, Subject, stronger};
-use super::trials::{share, trials};
+use super::trials::share;
 use crate::error::Error;
 use fencepost_predict::Profile;
 use fencepost_predict::critical::{Graph, Limits};
@@ -72,27 +72,17 @@ impl Search {
 ///
 /// Every execution of a stronger model is one of this model. So whatever chance brings: what is real, or does harm,
 /// under tso is so under pso, and what is so under pso under pslo.
-pub fn search(
-    subject: &mut impl Subject,
-    options: &Options,
-    fences: &Fences,
-    deadline: Option<Instant>,
-) -> Result<Search, Error> {
+pub fn search(subject: &mut impl Subject, options: &Options, fences: &Fences) -> Result<Search, Error> {
     let seen = look(subject, options, fences)?;
-    let mut search = under(subject, options, fences, deadline, seen, Role::Asked)?;
-    find_longer(subject, options, fences, deadline, &mut search)?;
+    let mut search = under(subject, options, fences, seen, Role::Asked)?;
+    Round::new(subject, options, fences).find_longer(&mut search)?;
     Ok(search)
 }
 
 /// The same under this model alone.
-pub fn search_alone(
-    subject: &mut impl Subject,
-    options: &Options,
-    fences: &Fences,
-    deadline: Option<Instant>,
-) -> Result<Search, Error> {
+pub fn search_alone(subject: &mut impl Subject, options: &Options, fences: &Fences) -> Result<Search, Error> {
     let seen = look(subject, options, fences)?;
-    under(subject, options, fences, deadline, seen, Role::Alone)
+    under(subject, options, fences, seen, Role::Alone)
 }
 
 /// What a search is for.
@@ -117,20 +107,19 @@ fn under(
     subject: &mut impl Subject,
     options: &Options,
     fences: &Fences,
-    deadline: Option<Instant>,
     (mut seen, small): (Seen, bool),
     role: Role,
 ) -> Result<Search, Error> {
     let plain = seen.clone();
     let whole = if small { settle::histories(subject, options, fences, &mut seen)? } else { None };
-    let mut search = predict(options, subject.points(), deadline, seen);
+    let mut search = predict(options, subject.points(), seen);
     if let Some(rounds) = whole {
         search.rounds = rounds;
         settle::settle(subject, options.model, rounds, fences, &mut search)?;
         if search.settled && !search.fails && fails_at_random(subject, fences, &mut search)? {
             subject.distrust();
             let done = search.executions - plain.executions;
-            let mut search = under(subject, options, fences, deadline, (plain, false), role)?;
+            let mut search = under(subject, options, fences, (plain, false), role)?;
             search.executions += done;
             search.seen.notes.push(
                 "every execution was explored and none fails, but executions at random do: threads share memory that \
@@ -143,19 +132,20 @@ fn under(
     // If everything was explored, and nothing fails, nothing fails under a stronger model.
     let inherits = role != Role::Alone && options.methods.solve && (!search.settled || search.fails);
     if let Some(model) = stronger(options.model).filter(|_| inherits) {
-        let deadline = deadline
+        let deadline = options
+            .deadline
             .map(|deadline| Instant::now() + deadline.saturating_duration_since(Instant::now()) / STRONGER_SHARE);
         let options = Options { model, seed: BASE_SEED, deadline, ..options.clone() };
         let known = plain.executions;
         subject.set_model(model);
-        let mut found = under(subject, &options, fences, deadline, (plain, small), Role::Stronger)?;
+        let mut found = under(subject, &options, fences, (plain, small), Role::Stronger)?;
         found.executions -= known;
         search.complete &= found.complete;
         settle::inherit(&mut search, found);
     }
     subject.set_model(options.model);
     if role != Role::Stronger || !search.settled {
-        trials(subject, options, fences, deadline, &mut search)?;
+        Round::new(subject, options, fences).trials(&mut search)?;
     }
     if small && role != Role::Stronger {
         settle::settle_unknown(subject, options, fences, &mut search)?;
@@ -173,12 +163,12 @@ pub fn fails_at_random(subject: &mut impl Subject, fences: &Fences, search: &mut
 }
 
 /// The cycles that executions show to be possible.
-fn predict(options: &Options, points: &[ProgramPoint], deadline: Option<Instant>, mut seen: Seen) -> Search {
+fn predict(options: &Options, points: &[ProgramPoint], mut seen: Seen) -> Search {
     seen.profiles = Profile::shared_only(&seen.profiles);
     let started = Instant::now();
-    let limits = Limits { length: options.length, until: deadline, ..Limits::default() };
+    let limits = Limits { length: options.length, until: options.deadline, ..Limits::default() };
     let cycles = |model: Model, limits: Limits| {
-        let published = predicted(&Options { model, ..options.clone() }, &seen.profiles, points, deadline);
+        let published = predicted(&Options { model, ..options.clone() }, &seen.profiles, points);
         published.unwrap_or_else(|| Graph::new(&seen.profiles, model).cycles(limits))
     };
     let found = cycles(options.model, limits);
@@ -188,7 +178,7 @@ fn predict(options: &Options, points: &[ProgramPoint], deadline: Option<Instant>
     for model in MODELS {
         let possible = match model == options.model {
             true => None,
-            false if is_late(deadline) => Some(BTreeMap::new()),
+            false if is_late(options.deadline) => Some(BTreeMap::new()),
             false => Some(cycles(model, Limits { instances: 0, ..limits }).cycles),
         };
         for candidate in &mut candidates {
@@ -200,7 +190,7 @@ fn predict(options: &Options, points: &[ProgramPoint], deadline: Option<Instant>
     let mut search = Search::new(seen, candidates);
     // Where no execution came to its end, nobody knows what is behind the limit.
     search.complete &=
-        found.complete && !is_late(deadline) && (search.executions == 0 || search.blocked < search.executions);
+        found.complete && !is_late(options.deadline) && (search.executions == 0 || search.blocked < search.executions);
     search.prediction = prediction;
     search
 }

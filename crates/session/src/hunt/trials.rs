@@ -2,16 +2,14 @@
 
 use super::candidate::Tally;
 use super::lessons::Lessons;
-use super::options::Options;
 use super::published::{Parts, strategies};
 use super::round::Round;
 use super::search::Search;
-use super::subject::{Exposure, Fences, Subject};
+use super::subject::{Exposure, Subject};
 use crate::error::Error;
 use fencepost_report::HuntMethod;
 use fencepost_trace::{Model, Schedule, Severity, StrategySpec};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// How often schedules are solved for, each time with what was learned.
 const STAGES: usize = 4;
@@ -28,128 +26,125 @@ const AGAIN: u64 = 12;
 /// Executions with more events than this are long.
 const USUAL: u64 = 300;
 
-/// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
-/// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
-/// read what they never read without reordering do new things. They are executions at random, and the violations of
-/// other cycles. Where still none works, the two published strategies have a few trials; if one of them is successful,
-/// its execution gives a schedule for the rest.
-pub fn trials(
-    subject: &mut impl Subject,
-    options: &Options,
-    fences: &Fences,
-    deadline: Option<Instant>,
-    search: &mut Search,
-) -> Result<(), Error> {
-    let mut round = Round::new(subject, options, fences, deadline);
-    let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
-    let mut is_cut = false;
-    if options.methods.solve && !search.settled && round.campaign(search)? && !options.longer {
-        // Whatever was predicted and tried: what fails under the model is not to be called harmless.
-        search.complete = false;
-        search.seen.notes.push(
-            "an execution at random fails as none without reordering does, and none of the predicted violations is in \
-             it: fencepost test shows it"
-                .to_owned(),
-        );
-    }
-    if options.methods.solve {
-        let mut lessons = Lessons::new(&search.seen.profiles, good.len());
-        for stage in 0..STAGES {
-            if stage == 1 && open(&good, search) && search.cycles.iter().any(|candidate| candidate.settled.is_none()) {
-                let sampled = round.subject.sample(fences)?;
-                search.executions += sampled.executions;
-                search.blocked += sampled.blocked;
-                lessons.add_new(sampled.profiles);
-            }
-            round.solve(search, &mut lessons, stage <= 2, &mut good)?;
-        }
-        is_cut |= lessons.cut;
-        // What was put aside because something else looked better.
-        let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
-        let open: Vec<usize> = (0..good.len()).filter(is_open).collect();
-        let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
-        round.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
-        // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
-        for _ in 0..REPEATS {
-            let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-            let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
-            for i in (0..good.len()).filter(is_open) {
-                let mut left = options.trials.saturating_sub(search.cycles[i].trials);
-                for (method, strategy) in strategies(options, round.subject, &search.cycles[i].cycle) {
-                    let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
-                    left -= share;
-                    work.entry((share, method)).or_default().push((i, strategy));
-                }
-            }
-            round.work(search, work)?;
-            round.solve(search, &mut lessons, false, &mut good)?;
-        }
-        round.lend(search, &good);
-        round.solve(search, &mut lessons, false, &mut good)?;
-    }
-    if options.methods.solve && !search.settled && !options.longer {
-        search.campaign += round.follow(search, &good)?;
-    }
-    let mut chosen: BTreeMap<usize, Vec<StrategySpec>> = BTreeMap::new();
-    if let (false, None, Some(_)) = (options.methods.solve, options.methods.relaxer, options.methods.orion) {
-        chosen = round.try_out(search)?;
-    }
-    // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
-    // the strategies.
-    round.seed = options.seed;
-    // Schedules were tried out; where one works, the trials are those that follow. Where none does, the execution that
-    // showed the cycle is followed.
-    let mut tried: Vec<(usize, Tally)> = Vec::new();
-    let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
-    for (i, schedules) in good.into_iter().enumerate() {
-        if search.cycles[i].is_infeasible() {
-            continue;
-        }
-        let mut methods: Vec<(HuntMethod, StrategySpec)> =
-            schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
-        if methods.is_empty() && options.methods.solve {
-            methods.extend(shown(search, i, options.model).map(|choices| {
-                let method = search.cycles[i].method.unwrap_or(HuntMethod::Random);
-                (method, StrategySpec::Follow { choices })
-            }));
-        }
-        if let Some(strategies) = chosen.remove(&i) {
-            methods.extend(strategies.into_iter().map(|strategy| (HuntMethod::Orion, strategy)));
-        }
-        if !methods.is_empty() {
-            tried.push((i, search.cycles[i].start_over()));
-        } else if !options.methods.solve || search.cycles[i].exposed > 0 {
-            methods = strategies(options, round.subject, &search.cycles[i].cycle);
-        }
-        let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
-        for (k, (method, strategy)) in methods.into_iter().enumerate() {
-            let share = left / n + u64::from((k as u64) < left % n);
-            work.entry((share, method)).or_default().push((i, strategy));
-        }
-    }
-    round.work(search, work)?;
-    for (i, tally) in tried {
-        let candidate = &mut search.cycles[i];
-        if candidate.exposed == 0 || candidate.trials < options.trials {
-            candidate.count(tally);
-        } else if candidate.harmful == 0 && tally.harmful > 0 {
-            // It did harm before.
-            let harm = candidate.witness.as_ref().map(|witness| &witness.exposure);
-            search.witnesses.extend(harm.map(|exposure| Exposure { attempt: i, ..exposure.clone() }));
-        }
-    }
-    if is_cut && !options.longer && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
-        search.complete = false;
-        search.seen.notes.push(format!(
-            "executions have more than {} steps before a violation: whether those that were not brought about are \
-             possible is not known",
-            fencepost_predict::solve::LONGEST
-        ));
-    }
-    Ok(())
-}
-
 impl<S: Subject> Round<'_, S> {
+    /// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
+    /// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
+    /// read what they never read without reordering do new things. They are executions at random, and the violations of
+    /// other cycles. Where still none works, the two published strategies have a few trials; if one of them is successful,
+    /// its execution gives a schedule for the rest.
+    pub fn trials(&mut self, search: &mut Search) -> Result<(), Error> {
+        let options = self.options;
+        let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
+        let mut is_cut = false;
+        if options.methods.solve && !search.settled && self.campaign(search)? && !options.longer {
+            // Whatever was predicted and tried: what fails under the model is not to be called harmless.
+            search.complete = false;
+            search.seen.notes.push(
+                "an execution at random fails as none without reordering does, and none of the predicted violations is in \
+                 it: fencepost test shows it"
+                    .to_owned(),
+            );
+        }
+        if options.methods.solve {
+            let mut lessons = Lessons::new(&search.seen.profiles, good.len());
+            for stage in 0..STAGES {
+                if stage == 1
+                    && open(&good, search)
+                    && search.cycles.iter().any(|candidate| candidate.settled.is_none())
+                {
+                    let sampled = self.subject.sample(self.fences)?;
+                    search.executions += sampled.executions;
+                    search.blocked += sampled.blocked;
+                    lessons.add_new(sampled.profiles);
+                }
+                self.solve(search, &mut lessons, stage <= 2, &mut good)?;
+            }
+            is_cut |= lessons.cut;
+            // What was put aside because something else looked better.
+            let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+            let open: Vec<usize> = (0..good.len()).filter(is_open).collect();
+            let schedules: Vec<Vec<Schedule>> = open.iter().map(|i| std::mem::take(&mut lessons.spare[*i])).collect();
+            self.probe(search, &open, schedules, &mut good, &mut lessons.spare)?;
+            // A few trials of each published strategy at a time; what they expose gives a schedule for the rest.
+            for _ in 0..REPEATS {
+                let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+                let is_open = |i: &usize| good[*i].is_empty() && !search.cycles[*i].is_infeasible();
+                for i in (0..good.len()).filter(is_open) {
+                    let mut left = options.trials.saturating_sub(search.cycles[i].trials);
+                    for (method, strategy) in strategies(options, self.subject, &search.cycles[i].cycle) {
+                        let share = left.min(if method == HuntMethod::Relaxer { RELAXER_TRIALS } else { ORION_TRIALS });
+                        left -= share;
+                        work.entry((share, method)).or_default().push((i, strategy));
+                    }
+                }
+                self.work(search, work)?;
+                self.solve(search, &mut lessons, false, &mut good)?;
+            }
+            self.lend(search, &good);
+            self.solve(search, &mut lessons, false, &mut good)?;
+        }
+        if options.methods.solve && !search.settled && !options.longer {
+            search.campaign += self.follow(search, &good)?;
+        }
+        let mut chosen: BTreeMap<usize, Vec<StrategySpec>> = BTreeMap::new();
+        if let (false, None, Some(_)) = (options.methods.solve, options.methods.relaxer, options.methods.orion) {
+            chosen = self.try_out(search)?;
+        }
+        // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
+        // the strategies.
+        self.seed = options.seed;
+        // Schedules were tried out; where one works, the trials are those that follow. Where none does, the execution that
+        // showed the cycle is followed.
+        let mut tried: Vec<(usize, Tally)> = Vec::new();
+        let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
+        for (i, schedules) in good.into_iter().enumerate() {
+            if search.cycles[i].is_infeasible() {
+                continue;
+            }
+            let mut methods: Vec<(HuntMethod, StrategySpec)> =
+                schedules.into_iter().map(|schedule| (HuntMethod::Solved, on_schedule(schedule))).collect();
+            if methods.is_empty() && options.methods.solve {
+                methods.extend(shown(search, i, options.model).map(|choices| {
+                    let method = search.cycles[i].method.unwrap_or(HuntMethod::Random);
+                    (method, StrategySpec::Follow { choices })
+                }));
+            }
+            if let Some(strategies) = chosen.remove(&i) {
+                methods.extend(strategies.into_iter().map(|strategy| (HuntMethod::Orion, strategy)));
+            }
+            if !methods.is_empty() {
+                tried.push((i, search.cycles[i].start_over()));
+            } else if !options.methods.solve || search.cycles[i].exposed > 0 {
+                methods = strategies(options, self.subject, &search.cycles[i].cycle);
+            }
+            let (left, n) = (options.trials.saturating_sub(search.cycles[i].trials), methods.len() as u64);
+            for (k, (method, strategy)) in methods.into_iter().enumerate() {
+                let share = left / n + u64::from((k as u64) < left % n);
+                work.entry((share, method)).or_default().push((i, strategy));
+            }
+        }
+        self.work(search, work)?;
+        for (i, tally) in tried {
+            let candidate = &mut search.cycles[i];
+            if candidate.exposed == 0 || candidate.trials < options.trials {
+                candidate.count(tally);
+            } else if candidate.harmful == 0 && tally.harmful > 0 {
+                // It did harm before.
+                let harm = candidate.witness.as_ref().map(|witness| &witness.exposure);
+                search.witnesses.extend(harm.map(|exposure| Exposure { attempt: i, ..exposure.clone() }));
+            }
+        }
+        if is_cut && !options.longer && search.cycles.iter().any(|candidate| candidate.outcome() == Severity::Unknown) {
+            search.complete = false;
+            search.seen.notes.push(format!(
+                "executions have more than {} steps before a violation: whether those that were not brought about are \
+                 possible is not known",
+                fencepost_predict::solve::LONGEST
+            ));
+        }
+        Ok(())
+    }
+
     /// Orion's strategies for each cycle: of several those that work best.
     fn try_out(&mut self, search: &mut Search) -> Result<BTreeMap<usize, Vec<StrategySpec>>, Error> {
         let Some(orion) = self.options.methods.orion else { return Ok(BTreeMap::new()) };

@@ -385,6 +385,7 @@ pub fn step(op: Op) -> Reply {
     };
     fiber.pc = global::caller();
     fiber.sp = global::caller_sp();
+    let within = fiber.within;
     if stall::is_on() {
         fiber.registers = global::caller_registers();
         drop(fiber);
@@ -401,10 +402,30 @@ pub fn step(op: Op) -> Reply {
         return submit(op, label);
     }
     let op = strengthened(op, label);
+    if within {
+        return submit(op, label);
+    }
     fence_at(label, true);
     let reply = submit(op, label);
     fence_at(label, false);
     reply
+}
+
+/// Several accesses of the running thread that are one step of the program: the fences that were asked for there come
+/// before the first and behind the last, as where they are written into the source.
+pub fn begin_step() {
+    fibers::me().within = true;
+    fences_at(modules::label(global::caller()), true).into_iter().for_each(fence);
+}
+
+/// Ends what [`begin_step`] began.
+pub fn end_step() {
+    fences_at(modules::label(global::caller()), false).into_iter().for_each(fence);
+    fibers::me().within = false;
+}
+
+fn fence(order: FenceOrder) {
+    perform(Op::Access(Access::Fence { order }));
 }
 
 /// Hands an operation of the running thread to the exploration, with the fences that were asked for around it, and as
