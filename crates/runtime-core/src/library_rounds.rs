@@ -4,7 +4,8 @@
 //! wait longer each time. So no round leaves the thread as the one before, and yet they wait. What else such a function
 //! remembers from one round to the next is what it has read in the last one: its loops begin by reading everything
 //! anew. So within one call of it, a thread that comes by a place again is in the same state as the last time if what
-//! it has read since is what it had read before that.
+//! it has read since is what it had read before that. Within another call it is if, besides, the thread was in the same
+//! state when that began: what the caller counts is not the library's.
 
 use fencepost_trace::Reply;
 use std::hash::{Hash as _, Hasher as _};
@@ -12,13 +13,16 @@ use std::hash::{Hash as _, Hasher as _};
 /// What one call of such a function has read.
 #[derive(Clone, Debug, Default)]
 pub struct LibraryRounds {
+    /// The thread's state when the call came to its first access.
+    state: Option<u64>,
     /// Where, and what.
     reads: Vec<(usize, Reply)>,
 }
 
 impl LibraryRounds {
-    /// A call begins.
-    pub fn begin(&mut self) {
+    /// A call has come to its first access, in this state if that is known.
+    pub fn begin(&mut self, state: Option<u64>) {
+        self.state = state;
         self.reads.clear();
     }
 
@@ -27,18 +31,19 @@ impl LibraryRounds {
         self.reads.push((pc, reply));
     }
 
-    /// What it has read since it last read at `pc`, as a number: what its state there depends on. If it never has, that
-    /// is everything.
-    pub fn since(&self, pc: usize) -> u64 {
+    /// What its state at `pc` depends on, as a number: the state in which it began, and what it has read since it last
+    /// read there. If it never has, that is everything.
+    pub fn since(&self, pc: usize) -> Option<u64> {
         let last = self.reads.iter().rposition(|(place, _)| *place == pc);
         let mut hasher = rustc_hash::FxHasher::default();
+        hasher.write_u64(self.state?);
         hasher.write_u8(last.is_some().into());
         for (place, reply) in &self.reads[last.unwrap_or(0)..] {
             hasher.write_usize(*place);
             reply.value.hash(&mut hasher);
             hasher.write_u8(reply.success.into());
         }
-        hasher.finish()
+        Some(hasher.finish())
     }
 }
 
@@ -52,8 +57,9 @@ mod tests {
     }
 
     /// The digests at `pc` while a call reads these values, there and at another place.
-    fn digests(values: &[(u64, u64)]) -> Vec<u64> {
+    fn digests(values: &[(u64, u64)]) -> Vec<Option<u64>> {
         let mut rounds = LibraryRounds::default();
+        rounds.begin(Some(0));
         values
             .iter()
             .map(|(here, there)| {
@@ -79,12 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn a_new_call_has_read_nothing() {
+    fn another_call_is_the_same_only_from_the_same_state() {
         let mut rounds = LibraryRounds::default();
-        let first = rounds.since(1);
-        rounds.read(1, value(5));
-        assert_ne!(rounds.since(1), first);
-        rounds.begin();
-        assert_eq!(rounds.since(1), first);
+        let mut at_second = |state: u64| {
+            rounds.begin(Some(state));
+            rounds.read(1, value(5));
+            rounds.since(1)
+        };
+        let (first, second, third) = (at_second(7), at_second(7), at_second(8));
+        assert_eq!(first, second);
+        assert_ne!(first, third);
+        rounds.begin(None);
+        assert_eq!(rounds.since(1), None, "a state that is not known is like no other");
     }
 }

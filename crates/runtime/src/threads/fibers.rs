@@ -341,7 +341,7 @@ impl Fibers {
         fiber.asks = 0;
         fiber.about = None;
         fiber.failed = None;
-        fiber.rounds.begin();
+        fiber.rounds.begin(None);
         fiber.round = None;
         fiber.yielded = 0;
         fiber.clock = Clock::default();

@@ -16,7 +16,8 @@
 //! 1. Two accesses to a place that have no byte in common, one of which happens before the other, while a third is
 //!    ordered with one of them in neither way.
 //! 2. A write to a part, and a write of another thread to its place that depends on it by program order and
-//!    reads-from, and does not happen after it.
+//!    reads-from, and does not happen after it. (That it has read the first write itself is no such dependence: then it
+//!    comes after it in any case.)
 //!
 //! *Why that is enough.* Take an execution of the machine, and of it the accesses to one place, with the order of
 //! writes and who reads whom for each byte, and happens-before. If these have no cycle, put them into a line: the
@@ -130,14 +131,25 @@ fn depends_on_part(graph: &Graph) -> bool {
     let parts = graph.nodes().filter(|(_, data)| data.flags.has(Flags::WRITE) && part(graph, data).is_some());
     parts.into_iter().any(|(first, data)| {
         let at = data.access.location();
-        // What another has written there, a read-modify-write really reads.
-        let takes_over = |other: &NodeData| {
-            data.flags.has(Flags::WEAVES)
-                || at.zip(other.access.location()).is_some_and(|(at, other)| !at.overlaps(other))
-        };
+        let overlaps = |other: &NodeData| at.zip(other.access.location()).is_some_and(|(at, other)| at.overlaps(other));
         graph.writes(data.place)[1..].iter().any(|write| {
             let other = graph.node(*write);
-            other.thread != data.thread && takes_over(other) && graph.porf_le(first, *write) && !graph.hb(first, *write)
+            // By what its thread does next, or by who reads it; but who reads it and then writes there comes after it.
+            let read = |read: &Node| {
+                let reader = graph.node(*read);
+                let comes_after = graph.hb(*read, *write) && overlaps(other);
+                reader.source == first
+                    && !reader.flags.has(Flags::WEAVES)
+                    && graph.porf_le(*read, *write)
+                    && !comes_after
+            };
+            let depends = || {
+                graph.next(first).is_some_and(|next| graph.porf_le(next, *write))
+                    || graph.reads(data.place).iter().any(read)
+            };
+            // What another has written there, a read-modify-write really reads.
+            let takes_over = data.flags.has(Flags::WEAVES) || !overlaps(other);
+            other.thread != data.thread && takes_over && !graph.hb(first, *write) && depends()
         })
     })
 }

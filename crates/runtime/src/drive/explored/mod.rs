@@ -84,13 +84,17 @@ pub fn ask(op: Op) -> Reply {
         Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
         _ => None,
     };
-    me.round = channels::contain(me.pc).then(|| {
-        if !calls::mark_innermost() {
-            me.rounds.begin();
-        }
-        me.rounds.since(me.pc)
-    });
+    // A library's function that counts its rounds: has this call of it come by before?
+    let library = channels::contain(me.pc).then(calls::mark_innermost);
+    me.round = match library {
+        Some(true) => me.rounds.since(me.pc),
+        _ => None,
+    };
     drop(me);
+    if library == Some(false) {
+        let state = digest(fibers::current());
+        fibers::me().rounds.begin(state);
+    }
     unseen::asked(&op);
     if op == Op::Yield {
         yields();
@@ -102,7 +106,7 @@ pub fn ask(op: Op) -> Reply {
     fibers::go_back();
     debugger::visited();
     let mut me = fibers::me();
-    if me.round.is_some() {
+    if library.is_some() {
         let (pc, reply) = (me.pc, me.reply);
         me.rounds.read(pc, reply);
     }
