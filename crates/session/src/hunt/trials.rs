@@ -27,11 +27,11 @@ const AGAIN: u64 = 12;
 const USUAL: u64 = 300;
 
 impl<S: Subject> Round<'_, S> {
-    /// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those share
-    /// what is left of the trials. Where none works, executions with reordering may give new schedules: threads that have
-    /// read what they never read without reordering do new things. They are executions at random, and the violations of
-    /// other cycles. Where still none works, the two published strategies have a few trials; if one of them is successful,
-    /// its execution gives a schedule for the rest.
+    /// The trials. Each cycle has schedules, and each schedule is tried once, until a few have worked; then those
+    /// share what is left of the trials. Where none works, executions with reordering may give new schedules: threads
+    /// that have read what they never read without reordering do new things. They are executions at random, and the
+    /// violations of other cycles. Where still none works, the two published strategies have a few trials; if one of
+    /// them is successful, its execution gives a schedule for the rest.
     pub fn trials(&mut self, search: &mut Search) -> Result<(), Error> {
         let options = self.options;
         let mut good: Vec<Vec<Schedule>> = vec![Vec::new(); search.cycles.len()];
@@ -90,11 +90,11 @@ impl<S: Subject> Round<'_, S> {
         if let (false, None, Some(_)) = (options.methods.solve, options.methods.relaxer, options.methods.orion) {
             chosen = self.try_out(search)?;
         }
-        // From here on everything depends on the seed. What is left is divided among the schedules that worked, or among
-        // the strategies.
+        // From here on everything depends on the seed. What is left is divided among the schedules that worked, or
+        // among the strategies.
         self.seed = options.seed;
-        // Schedules were tried out; where one works, the trials are those that follow. Where none does, the execution that
-        // showed the cycle is followed.
+        // Schedules were tried out; where one works, the trials are those that follow. Where none does, the execution
+        // that showed the cycle is followed.
         let mut tried: Vec<(usize, Tally)> = Vec::new();
         let mut work: BTreeMap<(u64, HuntMethod), Vec<(usize, StrategySpec)>> = BTreeMap::new();
         for (i, schedules) in good.into_iter().enumerate() {
