@@ -40,8 +40,8 @@ impl<S: Subject> Round<'_, S> {
             // Whatever was predicted and tried: what fails under the model is not to be called harmless.
             search.complete = false;
             search.seen.notes.push(
-                "an execution at random fails as none without reordering does, and none of the predicted violations is in \
-                 it: fencepost test shows it"
+                "an execution at random fails as none without reordering does, and none of the predicted violations is \
+                 in it: fencepost test shows it"
                     .to_owned(),
             );
         }
