@@ -34,8 +34,8 @@ impl Visitor<LitmusProgram> for States {
     }
 }
 
-/// Prints the table.
-pub fn measure() {
+/// The sources of all tests of the corpus.
+pub fn corpus() -> Vec<String> {
     let mut sources = Vec::new();
     for family in ["classic", "hw", "generated"] {
         let path = format!("{}/../tests/oracle/{family}.jsonl", env!("CARGO_MANIFEST_DIR"));
@@ -45,6 +45,12 @@ pub fn measure() {
             sources.push(test["source"].as_str().expect("a source").to_owned());
         }
     }
+    sources
+}
+
+/// Prints the table.
+pub fn measure() {
+    let sources = corpus();
     println!(
         "{} tests of tests/oracle, one core; herd7: {HERD_MEDIAN_MS} ms in the median at its fastest.\n",
         sources.len()

@@ -14,6 +14,7 @@ mod native;
 mod safe;
 mod shapes;
 mod strategies;
+mod versions;
 #[cfg(feature = "z3")]
 mod with_z3;
 
@@ -38,6 +39,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("minimise", "how much smaller executions are when they are shown than when they were met", minimise::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
     ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
+    ("versions", "two versions of fencepost beside each other: counts, findings and time", versions::measure),
 ];
 
 fn main() -> ExitCode {

@@ -78,7 +78,7 @@ hook! { fn pthread_getaffinity_np(thread: pthread_t, size: size_t, set: *mut c_v
 pub fn take_signals() {
     let signals = std::mem::take(&mut fibers::me().signals);
     if signals & cancel::NOW != 0 {
-        cancel::point();
+        cancel::end_if_cancelled();
     }
     (1..64).filter(|signal| signals >> signal & 1 != 0).for_each(sys::raise);
 }

@@ -12,6 +12,7 @@ use crate::drive::ending::{self, Verdict};
 use crate::drive::explored::shared::{self, Habit};
 use crate::drive::{control, explored};
 use crate::platform::global::{self, active};
+use crate::platform::imports;
 use crate::platform::real::real;
 use crate::threads::fibers::{self, Unwinding};
 use fencepost_trace::{
@@ -27,8 +28,17 @@ const CANCELED: usize = usize::MAX;
 const DISABLED: c_int = 1;
 const ASYNCHRONOUS: c_int = 1;
 
-/// The running thread may be cancelled here.
+/// The running thread may be cancelled here: by now, or by what others do before it goes on.
 pub fn point() {
+    // An exploration reads the request, which is a step.
+    if !explored::is_on() && imports::cancels() {
+        inside(Op::Yield);
+    }
+    end_if_cancelled();
+}
+
+/// The running thread ends if it was cancelled.
+pub fn end_if_cancelled() {
     let me = fibers::me();
     let may_be = !me.uncancellable && me.leaving.is_none();
     drop(me);
@@ -43,10 +53,11 @@ fn is_cancelled() -> bool {
     let at = request_to(fibers::current());
     if explored::is_on() {
         let load = Access::Load { at, order: LoadOrder::Acquire, guard: Guard::Any };
-        return shared::has(Habit::Cancels) && inside(load).value != Value::ZERO;
+        return shared::has(Habit::Cancels) && inside(Op::Access(load)).value != Value::ZERO;
     }
     if fibers::me().cancelled {
-        inside(Access::Rmw { at, order: RmwOrder::Acquire, update: Update::Add(Value::ZERO), guard: Guard::Any });
+        let (order, update) = (RmwOrder::Acquire, Update::Add(Value::ZERO));
+        inside(Op::Access(Access::Rmw { at, order, update, guard: Guard::Any }));
     }
     fibers::me().cancelled
 }
@@ -56,18 +67,18 @@ fn request_to(thread: ThreadId) -> Location {
     Location::hidden(Hidden::Cancellation, thread.0.into())
 }
 
-/// An access of the runtime's own, from wherever it may be.
-fn inside(access: Access) -> Reply {
+/// An operation of the runtime's own, from wherever it may be.
+fn inside(op: Op) -> Reply {
     let before = global::inside();
     global::set_inside(true);
-    let reply = control::perform(Op::Access(access));
+    let reply = control::perform(op);
     global::set_inside(before);
     reply
 }
 
 /// Waits, unless and until the running thread is cancelled.
 pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
-    point();
+    end_if_cancelled();
     let mut me = fibers::me();
     me.interruptible = true;
     let waits = explored::is_on() && !me.uncancellable;
@@ -77,7 +88,7 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     not_explored(waits && cancelled);
     let result = wait();
     fibers::me().interruptible = false;
-    point();
+    end_if_cancelled();
     result
 }
 
@@ -195,8 +206,8 @@ hook! { fn pthread_testcancel() {
         return real!(pthread_testcancel(): fn());
     }
     // A loop that does nothing else lets others run.
-    at_work(|| crate::drive::control::perform(fencepost_trace::Op::Yield));
-    point()
+    at_work(|| control::perform(Op::Yield));
+    end_if_cancelled()
 } }
 
 hook! { fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {

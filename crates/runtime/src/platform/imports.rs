@@ -60,10 +60,19 @@ const KERNEL_CALLS: [[u8; 2]; 3] = [[0x0f, 0x05], [0x0f, 0x34], [0xcd, 0x80]];
 /// Does the program look so?
 static LOOKS_SELF_CONTAINED: AtomicBool = AtomicBool::new(false);
 static SELF_CONTAINED: AtomicBool = AtomicBool::new(false);
+static CANCELS: AtomicBool = AtomicBool::new(false);
 
 /// Looks at the program, once in each process.
 pub fn look() {
     LOOKS_SELF_CONTAINED.store(looks_self_contained(), Ordering::Relaxed);
+    let mut cancels = false;
+    symbols::each_import(|name| cancels |= name == b"pthread_cancel");
+    CANCELS.store(cancels, Ordering::Relaxed);
+}
+
+/// May the program cancel threads?
+pub fn cancels() -> bool {
+    CANCELS.load(Ordering::Relaxed)
 }
 
 /// A campaign begins. Where each execution has a process of its own, these share what they print.

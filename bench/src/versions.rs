@@ -1,0 +1,210 @@
+//! Two versions of `fencepost` beside each other: what they explore and find, and how long that takes.
+//!
+//! `FENCEPOST_BENCH_VERSIONS` names their executables, the earlier one first. Each row runs both in turns and on one
+//! core, and the best of a few rounds counts. Times are processor time.
+
+use crate::check::{self, PROGRAMS};
+use crate::litmus;
+use crate::native::{self, children_seconds, stay_on_one_core};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const VARIABLE: &str = "FENCEPOST_BENCH_VERSIONS";
+const MODELS: [&str; 4] = ["sc", "tso", "pso", "c11"];
+/// Programs without a bug, and how many random executions of each are timed.
+const CLEAN: [(&str, u64); 8] = [
+    ("message.c", 20_000),
+    ("stack.c", 20_000),
+    ("counter.c", 20_000),
+    ("words.cpp", 5_000),
+    ("channel.cpp", 5_000),
+    ("matrix.c", 2),
+    ("sieve.c", 2),
+    ("lists.cpp", 2),
+];
+/// Executions of each program of the gallery, whose findings are compared.
+const EXECUTIONS: u64 = 300;
+const ROUNDS: usize = 3;
+
+/// Prints the tables.
+pub fn measure() {
+    let Some(versions) = versions() else {
+        println!("{VARIABLE}='BEFORE AFTER' names the two executables of fencepost to be compared.");
+        return;
+    };
+    stay_on_one_core();
+    let directory = tempfile::tempdir().expect("a directory");
+    let pair = Pair { versions, directory: directory.path().to_owned() };
+    let mut ratios = Vec::new();
+    pair.explorations(&mut ratios);
+    pair.random(&mut ratios);
+    pair.litmus(&mut ratios);
+    pair.findings();
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    println!("Time after over time before, geometric mean of {} rows: {mean:.3}", ratios.len());
+}
+
+fn versions() -> Option<[PathBuf; 2]> {
+    let value = std::env::var(VARIABLE).ok()?;
+    let paths: Vec<PathBuf> = value.split_whitespace().map(PathBuf::from).collect();
+    paths.try_into().ok()
+}
+
+struct Pair {
+    versions: [PathBuf; 2],
+    directory: PathBuf,
+}
+
+impl Pair {
+    fn explorations(&self, ratios: &mut Vec<f64>) {
+        println!("Exhaustive exploration (`check --method graph --jobs 1`).\n");
+        println!("| program | model | executions before | after | seconds before | after | after/before |");
+        println!("|---|---|---|---|---|---|---|");
+        for (name, defines) in PROGRAMS {
+            let program = check::compile(&self.directory, name, defines);
+            for model in MODELS {
+                let rounds = self.rounds(|fencepost| {
+                    let flags = ["--model", model, "--method", "graph", "--jobs", "1"];
+                    let result = self.run(fencepost, "check", &flags, &program);
+                    format!("{} {}", result["executions"], result["verdict"])
+                });
+                rounds.print(&format!("{name} {defines} | {model}"), ratios);
+            }
+        }
+        println!();
+    }
+
+    fn random(&self, ratios: &mut Vec<f64>) {
+        println!("Random executions (`test --jobs 1`).\n");
+        println!("| program | model | executions before | after | seconds before | after | after/before |");
+        println!("|---|---|---|---|---|---|---|");
+        for (name, executions) in CLEAN {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name);
+            let program = native::compile(&self.directory, &source, name, &["-g", "-fsanitize=thread"]);
+            let executions = executions.to_string();
+            for model in ["c11", "tso"] {
+                let rounds = self.rounds(|fencepost| {
+                    let flags = ["--model", model, "--jobs", "1", "--executions", &executions];
+                    let result = self.run(fencepost, "test", &flags, &program);
+                    format!("{} {}", result["executions"], result["verdict"])
+                });
+                rounds.print(&format!("{name} | {model}"), ratios);
+            }
+        }
+        println!();
+    }
+
+    fn litmus(&self, ratios: &mut Vec<f64>) {
+        println!("Litmus tests, all states (`litmus`); the results are the number of lines printed and a digest.\n");
+        println!("| tests | model | before | after | seconds before | after | after/before |");
+        println!("|---|---|---|---|---|---|---|");
+        let tests = self.directory.join("litmus");
+        std::fs::create_dir(&tests).expect("a directory");
+        for (number, source) in litmus::corpus().into_iter().enumerate() {
+            std::fs::write(tests.join(format!("{number:04}.litmus")), source).expect("a litmus test");
+        }
+        for model in MODELS {
+            let rounds = self.rounds(|fencepost| {
+                let mut command = Command::new(fencepost);
+                command.args(["litmus", "--model", model, "--jobs", "1"]).arg(&tests);
+                let output = command.current_dir(&self.directory).output().expect("fencepost starts");
+                let text = String::from_utf8_lossy(&output.stdout);
+                let timeless = text.lines().filter(|line| !line.contains("second")).collect::<Vec<_>>();
+                format!("{} {:08x}", timeless.len(), digest(&timeless))
+            });
+            rounds.print(&format!("tests/oracle | {model}"), ratios);
+        }
+        println!();
+    }
+
+    /// What both find in the programs of the gallery, and whether the later one replays what the earlier one found.
+    fn findings(&self) {
+        println!("Findings of {EXECUTIONS} random executions (kind, first execution, how often).\n");
+        println!("| program | model | same | before | after | the later one replays those of the earlier one |");
+        println!("|---|---|---|---|---|---|");
+        let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/gallery");
+        let entries = std::fs::read_dir(&gallery).expect("the gallery");
+        let mut sources: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        sources.retain(|path| path.extension().is_some_and(|e| e == "c" || e == "cpp"));
+        sources.sort();
+        let executions = EXECUTIONS.to_string();
+        for source in &sources {
+            let name = source.file_name().and_then(OsStr::to_str).expect("a name");
+            let program = native::compile(&self.directory, source, name, &["-g", "-fsanitize=thread"]);
+            for model in ["c11", "tso"] {
+                let flags = ["--model", model, "--executions", &executions, "--keep-going"];
+                let after = found(&self.run(&self.versions[1], "test", &flags, &program));
+                let result = self.run(&self.versions[0], "test", &flags, &program);
+                let before = found(&result);
+                let files = result["findings"].as_array().into_iter().flatten().filter_map(|f| f["replay"].as_str());
+                let (mut replayed, mut all) = (0, 0);
+                for file in files {
+                    let mut command = Command::new(&self.versions[1]);
+                    command.arg("replay").arg(file).current_dir(&self.directory);
+                    replayed += usize::from(command.output().expect("fencepost starts").status.code() == Some(1));
+                    all += 1;
+                }
+                let same = if before == after { "yes" } else { "**no**" };
+                println!("| {name} | {model} | {same} | {before} | {after} | {replayed} of {all} |");
+            }
+        }
+        println!();
+    }
+
+    /// Runs both versions in turns.
+    fn rounds(&self, run: impl Fn(&Path) -> String) -> Rounds {
+        let mut rounds = Rounds { seconds: [f64::MAX; 2], results: [const { String::new() }; 2] };
+        for _ in 0..ROUNDS {
+            for (version, fencepost) in self.versions.iter().enumerate() {
+                let begin = children_seconds();
+                rounds.results[version] = run(fencepost);
+                rounds.seconds[version] = rounds.seconds[version].min(children_seconds() - begin);
+            }
+        }
+        rounds
+    }
+
+    /// The report of one run.
+    fn run(&self, fencepost: &Path, subcommand: &str, flags: &[&str], program: &Path) -> Value {
+        let mut command = Command::new(fencepost);
+        command.arg(subcommand).args(flags).args(["--format", "json"]).arg(program).current_dir(&self.directory);
+        let output = command.output().expect("fencepost starts");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            panic!("{command:?}: {error}\n{}", String::from_utf8_lossy(&output.stderr));
+        })
+    }
+}
+
+/// What a number of rounds showed: the least time of each version, and its last result.
+struct Rounds {
+    seconds: [f64; 2],
+    results: [String; 2],
+}
+
+impl Rounds {
+    fn print(&self, label: &str, ratios: &mut Vec<f64>) {
+        let [before, after] = &self.seconds;
+        let [first, second] = &self.results;
+        let mark = if first == second { "" } else { "**" };
+        println!("| {label} | {first} | {mark}{second}{mark} | {before:.3} | {after:.3} | {:.2} |", after / before);
+        ratios.push(after / before);
+    }
+}
+
+/// The findings of a run, in short.
+fn found(result: &Value) -> String {
+    let findings = result["findings"].as_array().into_iter().flatten();
+    let mut found: Vec<String> = findings
+        .map(|f| format!("{} {}×{}", f["kind"].as_str().unwrap_or("?"), f["first_execution"], f["count"]))
+        .collect();
+    found.sort();
+    found.join(", ")
+}
+
+/// A small digest of lines of text (FNV-1a).
+fn digest(lines: &[&str]) -> u32 {
+    let bytes = lines.iter().flat_map(|line| line.bytes());
+    bytes.fold(0x811c_9dc5, |digest, byte| (digest ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
