@@ -66,7 +66,11 @@ impl Pair {
             let program = check::compile(&self.directory, name, defines);
             for model in MODELS {
                 let rounds = self.rounds(|fencepost| {
-                    let flags = ["--model", model, "--method", "graph", "--jobs", "1"];
+                    let mut flags = vec!["--model", model, "--jobs", "1"];
+                    // The first versions have no other method.
+                    if knows(fencepost, "check", "--method") {
+                        flags.extend(["--method", "graph"]);
+                    }
                     let result = self.run(fencepost, "check", &flags, &program);
                     format!("{} {}", result["executions"], result["verdict"])
                 });
@@ -119,38 +123,54 @@ impl Pair {
         println!();
     }
 
-    /// What both find in the programs of the gallery, and whether the later one replays what the earlier one found.
+    /// What both find in the programs of the gallery, and whether they recorded the same executions.
     fn findings(&self) {
-        println!("Findings of {EXECUTIONS} random executions (kind, first execution, how often).\n");
-        println!("| program | model | same | before | after | the later one replays those of the earlier one |");
+        println!("Findings of {EXECUTIONS} random executions (kind, first execution, how often), and how many of the");
+        println!("executions that were recorded for replay are made of the same choices.\n");
+        println!("| program | model | same | before | after | same choices |");
         println!("|---|---|---|---|---|---|");
-        let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/gallery");
-        let entries = std::fs::read_dir(&gallery).expect("the gallery");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let entries = std::fs::read_dir(root.join("examples/gallery")).expect("the gallery");
         let mut sources: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
         sources.retain(|path| path.extension().is_some_and(|e| e == "c" || e == "cpp"));
         sources.sort();
-        let executions = EXECUTIONS.to_string();
+        let include = format!("-I{}", root.join("crates/native/include").display());
         for source in &sources {
             let name = source.file_name().and_then(OsStr::to_str).expect("a name");
-            let program = native::compile(&self.directory, source, name, &["-g", "-fsanitize=thread"]);
+            let flags = ["-g", "-fsanitize=thread", "-Wno-tsan", &include];
+            let program = native::compile(&self.directory, source, name, &flags);
             for model in ["c11", "tso"] {
-                let flags = ["--model", model, "--executions", &executions, "--keep-going"];
-                let after = found(&self.run(&self.versions[1], "test", &flags, &program));
-                let result = self.run(&self.versions[0], "test", &flags, &program);
-                let before = found(&result);
-                let files = result["findings"].as_array().into_iter().flatten().filter_map(|f| f["replay"].as_str());
-                let (mut replayed, mut all) = (0, 0);
-                for file in files {
-                    let mut command = Command::new(&self.versions[1]);
-                    command.arg("replay").arg(file).current_dir(&self.directory);
-                    replayed += usize::from(command.output().expect("fencepost starts").status.code() == Some(1));
-                    all += 1;
-                }
-                let same = if before == after { "yes" } else { "**no**" };
-                println!("| {name} | {model} | {same} | {before} | {after} | {replayed} of {all} |");
+                let [before, after] = [0, 1].map(|version| self.found(&self.versions[version], model, &program));
+                let alike = before.recorded.iter().zip(&after.recorded).filter(|(a, b)| a == b).count();
+                let all = before.recorded.len().max(after.recorded.len());
+                let same = if before.text == after.text { "yes" } else { "**no**" };
+                println!("| {name} | {model} | {same} | {} | {} | {alike} of {all} |", before.text, after.text);
             }
         }
         println!();
+    }
+
+    fn found(&self, fencepost: &Path, model: &str, program: &Path) -> Found {
+        let executions = EXECUTIONS.to_string();
+        let mut flags = vec!["--model", model, "--executions", &executions, "--keep-going"];
+        // The first versions show findings as they were met.
+        if knows(fencepost, "test", "--no-minimize") {
+            flags.push("--no-minimize");
+        }
+        let result = self.run(fencepost, "test", &flags, program);
+        let findings = result["findings"].as_array().into_iter().flatten();
+        let mut found: Vec<(String, Value)> = findings
+            .map(|f| {
+                let kind = f["kind"].as_str().unwrap_or("?");
+                let text = format!("{kind} {}×{}", f["first_execution"], f["count"]);
+                let file = self.directory.join(f["replay"].as_str().unwrap_or_default());
+                let recorded = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                (text, recorded.map_or(Value::Null, |recorded| recorded["plan"]["choices"].clone()))
+            })
+            .collect();
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let (text, recorded): (Vec<String>, Vec<Value>) = found.into_iter().unzip();
+        Found { text: text.join(", "), recorded }
     }
 
     /// Runs both versions in turns.
@@ -177,6 +197,18 @@ impl Pair {
     }
 }
 
+/// What a version has found: its findings in short, and the choices that were recorded for each.
+struct Found {
+    text: String,
+    recorded: Vec<Value>,
+}
+
+/// Does this version have such an option?
+fn knows(fencepost: &Path, subcommand: &str, option: &str) -> bool {
+    let help = Command::new(fencepost).args([subcommand, "--help"]).output().expect("fencepost starts");
+    String::from_utf8_lossy(&help.stdout).contains(option)
+}
+
 /// What a number of rounds showed: the least time of each version, and its last result.
 struct Rounds {
     seconds: [f64; 2],
@@ -191,16 +223,6 @@ impl Rounds {
         println!("| {label} | {first} | {mark}{second}{mark} | {before:.3} | {after:.3} | {:.2} |", after / before);
         ratios.push(after / before);
     }
-}
-
-/// The findings of a run, in short.
-fn found(result: &Value) -> String {
-    let findings = result["findings"].as_array().into_iter().flatten();
-    let mut found: Vec<String> = findings
-        .map(|f| format!("{} {}×{}", f["kind"].as_str().unwrap_or("?"), f["first_execution"], f["count"]))
-        .collect();
-    found.sort();
-    found.join(", ")
 }
 
 /// A small digest of lines of text (FNV-1a).

@@ -281,8 +281,9 @@ impl<T: Threads> Explorer<T> {
                 self.effort.in_vain += 1;
                 Flow::Continue(())
             }
-            Ended::Complete(_) if !ends.is_empty() => tell_ends(visitor, graph),
-            Ended::Complete(graphs) => graphs.iter().try_for_each(|graph| visitor.execution(program, graph)),
+            Ended::Complete | Ended::Observed(_) if !ends.is_empty() => tell_ends(visitor, graph),
+            Ended::Complete => visitor.execution(program, graph),
+            Ended::Observed(graphs) => graphs.iter().try_for_each(|graph| visitor.execution(program, graph)),
             Ended::Stuck(stuck) => {
                 visitor.stuck(program, graph, stuck.clone())?;
                 if stuck == Stuck::Limit { tell_ends(visitor, graph) } else { Flow::Continue(()) }

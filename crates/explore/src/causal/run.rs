@@ -23,8 +23,10 @@ const MOST_LABELS: usize = 4;
 
 /// How a run ended.
 pub(super) enum Ended {
+    /// Complete, with the graph at hand.
+    Complete,
     /// Complete: one graph for each set of final values that somebody asks for.
-    Complete(Vec<Graph>),
+    Observed(Vec<Graph>),
     Stuck(Stuck),
     /// Whatever comes of it has been met elsewhere.
     InVain,
@@ -950,7 +952,7 @@ impl<'a, T: Threads> Run<'a, T> {
         self.flush();
         let Waiting { stuck, spins, finals } = match self.waiting() {
             None => return Ended::InVain,
-            Some(waiting) if waiting.stuck.is_empty() => return Ended::Complete(self.observe()),
+            Some(waiting) if waiting.stuck.is_empty() => return self.observe(),
             Some(waiting) => waiting,
         };
         if !self.holds(&finals) {
@@ -959,7 +961,7 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         // Who waits when the process ends does not wait forever.
         if !self.explorer.walk.ends.is_empty() {
-            return Ended::Complete(vec![self.explorer.graph.clone()]);
+            return Ended::Complete;
         }
         Ended::Stuck(if spins { Stuck::Livelock(stuck) } else { Stuck::Deadlock(stuck) })
     }
@@ -1068,7 +1070,7 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// The graph, once for each set of final values of what is observed.
-    fn observe(&mut self) -> Vec<Graph> {
+    fn observe(&mut self) -> Ended {
         let observed: Vec<Place> = {
             let Explorer { walk, graph, .. } = &*self.explorer;
             let locations = walk.program.observed();
@@ -1077,10 +1079,13 @@ impl<'a, T: Threads> Run<'a, T> {
         };
         let observed: Vec<Place> =
             observed.into_iter().filter(|place| self.explorer.graph.writes(*place).len() > 2).collect();
+        if observed.is_empty() {
+            return Ended::Complete;
+        }
         let mut graphs = Vec::new();
         let mut finals = Vec::new();
         self.observe_rest(&observed, &mut finals, &mut graphs);
-        graphs
+        Ended::Observed(graphs)
     }
 
     fn observe_rest(&mut self, places: &[Place], finals: &mut Vec<(Place, Vec<u32>)>, graphs: &mut Vec<Graph>) {

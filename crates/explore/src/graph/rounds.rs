@@ -183,15 +183,24 @@ impl Set {
 fn round_around(graph: &Graph, thread: ThreadId, index: usize, now: Option<Standing>) -> Option<Round> {
     let events = graph.thread(thread);
     let data = |i: usize| graph.node(events[i]);
+    // Where it stood before it read, if that is known.
+    let stood = |i: usize| {
+        let data = data(i);
+        (data.flags.has(Flags::READ) && data.digest != 0).then_some((data.label, data.digest))
+    };
+    let mut ends = [(0, (0, 0)); LONGEST];
+    let mut known = 0;
+    for to in index + 1..=events.len().min(index + LONGEST) {
+        if let Some(standing) = if to == events.len() { now } else { stood(to) } {
+            ends[known] = (to, standing);
+            known += 1;
+        }
+    }
     let starts = (index.saturating_sub(LONGEST)..=index).rev();
-    let mut rounds = starts.filter(|i| data(*i).flags.has(Flags::READ) && data(*i).digest != 0).flat_map(|from| {
-        let first = (data(from).label, data(from).digest);
-        let again = move |to: &usize| match *to {
-            end if end == events.len() => now == Some(first),
-            to => data(to).flags.has(Flags::READ) && (data(to).label, data(to).digest) == first,
-        };
-        let ends = (index + 1)..=events.len().min(index + LONGEST);
-        ends.filter(again).map(move |to| Round { thread, from, to })
+    let starts = starts.filter_map(|from| stood(from).map(|first| (from, first)));
+    let mut rounds = starts.flat_map(|(from, first)| {
+        let ends = ends[..known].iter().filter(move |(_, standing)| *standing == first);
+        ends.map(move |(to, _)| Round { thread, from, to: *to })
     });
     let mut shortest = None;
     let restores = |round: &Round| {

@@ -92,6 +92,14 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Makes an attempt in place of a wait: the running thread may be cancelled before it, and after it.
+pub fn attempting<T>(attempt: impl FnOnce() -> T) -> T {
+    end_if_cancelled();
+    let result = attempt();
+    end_if_cancelled();
+    result
+}
+
 /// A thread is cancelled, and waits, now or before, or may be cancelled anywhere.
 fn not_explored(so: bool) {
     if so {

@@ -1,7 +1,7 @@
 //! Semaphores. Their count before the engine knows of them is where libc keeps it, in the first word.
 
 use super::threads::{attempt, take_timeout};
-use super::{at_work, early, hook, objects, text};
+use super::{at_work, cancel, early, hook, objects, text};
 use crate::detect::shadow::Object;
 use crate::drive::control;
 use crate::platform::global::active;
@@ -68,12 +68,14 @@ hook! { fn sem_destroy(semaphore: usize) -> c_int {
 
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
     used(semaphore, "wait");
-    match attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 })) {
+    let try_acquire = || attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 }));
+    let attempted = if deadline.is_some() { cancel::attempting(try_acquire) } else { None };
+    match attempted {
         Some(true) => return 0,
         Some(false) => return fail(ETIMEDOUT),
         None => fibers::me().deadline = deadline,
     }
-    let late = super::cancel::waiting(|| {
+    let late = cancel::waiting(|| {
         control::perform(Op::Sync(Sync::Acquire { semaphore: semaphore as u64 }));
         take_timeout()
     });

@@ -15,10 +15,12 @@ use fencepost_mailbox::{Record, Stack};
 use fencepost_memory::graph::{Flags, Graph, NodeData, Place};
 use fencepost_trace::{Action, CampaignSpec, Method, Model};
 use rustc_hash::FxHashSet;
-use std::borrow::Cow;
 
 /// The pairs of program points that were told.
 static TOLD: Global<Option<FxHashSet<(u32, u32)>>> = Global::new(None);
+
+/// A graph that is looked at in place of another one. It stays, so that memory is not asked for again and again.
+static COPY: Global<Option<Graph>> = Global::new(None);
 
 /// The exploration begins, perhaps not for the first time.
 pub(super) fn begin() {
@@ -32,12 +34,19 @@ pub(super) fn look(graph: &Graph) {
     if request.model == Model::C11 || !request.watch.is_empty() || request.hunt.is_some() || !has_plain() {
         return;
     }
-    let mut graph = Cow::Borrowed(graph);
-    if let CampaignSpec::Explore { method: Method::Rf | Method::Causal, .. } = request.campaign {
-        // Sources change there when questions are answered, and clocks do not.
-        graph.to_mut().refresh_clocks();
-    }
-    for (first, second) in all_races(&graph) {
+    let CampaignSpec::Explore { method: Method::Rf | Method::Causal, .. } = request.campaign else {
+        return tell(graph);
+    };
+    // Sources change there when questions are answered, and clocks do not.
+    let mut copy = COPY.enter();
+    let copy = copy.get_or_insert_with(|| graph.clone());
+    copy.clone_from(graph);
+    copy.refresh_clocks();
+    tell(copy);
+}
+
+fn tell(graph: &Graph) {
+    for (first, second) in all_races(graph) {
         let [first, second] = [first, second].map(|node| graph.node(node));
         let points = (first.label.min(second.label), first.label.max(second.label));
         if TOLD.enter().get_or_insert_default().insert(points) {
