@@ -42,7 +42,7 @@ impl Pool {
                 return Some(task);
             }
             if queue.busy == 0 {
-                self.changed.notify_all();
+                self.wake_all();
                 return None;
             }
             self.idle.fetch_add(1, Ordering::Relaxed);
@@ -69,7 +69,15 @@ impl Pool {
                 queue.restart.get_or_insert(restart);
             }
         }
-        self.changed.notify_all();
+        self.wake_all();
+    }
+
+    /// Wakes those who wait, after the queue has changed. They have counted themselves while they held it, so that none
+    /// is overlooked; where there is none, the system is not asked.
+    fn wake_all(&self) {
+        if self.idle.load(Ordering::Relaxed) > 0 {
+            self.changed.notify_all();
+        }
     }
 }
 
