@@ -6,6 +6,7 @@
 
 use crate::check::{compile, explore_by};
 use crate::counting::Counts;
+use crate::is_asked;
 use crate::native::verdict;
 use crate::{check, shapes};
 use fencepost_explore::causal::{Equivalence, Explorer};
@@ -211,7 +212,7 @@ impl Bench {
     fn speed_alone(&self) {
         println!("| program | model | causal | in vain | µs | at most {MOST} | saturation | at least {LEAST} |");
         println!("|---|---|---|---|---|---|---|---|");
-        for (name, defines) in check::PROGRAMS.into_iter().chain(MORE) {
+        for (name, defines) in check::PROGRAMS.into_iter().chain(MORE).filter(|(name, _)| is_asked(name)) {
             let program = compile(&self.directory, name, defines);
             for model in MODELS {
                 if let Some(row) = self.time(&program, model) {

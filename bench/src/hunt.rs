@@ -7,6 +7,7 @@
 //!
 //! As many hunts are under way as there are cores, each on one; a row is printed as soon as its hunts have ended.
 
+use crate::is_asked;
 use fencepost_mailbox::{Frame, Record};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, run_campaign};
@@ -259,9 +260,6 @@ impl Bench {
             return None;
         };
         let directory = tempfile::tempdir().expect("a directory");
-        // A part of them, if that is asked for: FENCEPOST_BENCH_PROGRAMS='dekker;bakery'.
-        let asked = std::env::var("FENCEPOST_BENCH_PROGRAMS").ok();
-        let is_asked = |name: &str| asked.as_ref().is_none_or(|asked| asked.split(';').any(|other| other == name));
         let programs = PROGRAMS
             .iter()
             .filter(|(name, ..)| is_asked(name))

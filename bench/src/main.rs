@@ -42,6 +42,12 @@ const MEASUREMENTS: &[Measurement] = &[
     ("versions", "two versions of fencepost beside each other: counts, findings and time", versions::measure),
 ];
 
+/// Is this program wanted? All are, unless some are asked for: `FENCEPOST_BENCH_PROGRAMS='dekker;bakery'`.
+fn is_asked(program: &str) -> bool {
+    let asked = std::env::var("FENCEPOST_BENCH_PROGRAMS").ok();
+    asked.is_none_or(|asked| asked.split(';').any(|name| name == program))
+}
+
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     if wanted.first().is_some_and(|first| first == costs::ALONE) {
