@@ -174,3 +174,20 @@ fn many_violations_are_listed() {
     assert_eq!(text.matches("violation that breaks the program:").count(), 5);
     check("hunt-many.txt", &text);
 }
+
+/// On a terminal of 80 columns no line is longer, and nothing is lost.
+#[test]
+fn a_narrow_terminal_shows_whole_lines() {
+    let narrow = TextStyle { width: 80, ..TextStyle::PLAIN };
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let cycles = (0..8).map(|i| cycle([10 + 20 * i, 20 + 20 * i], Severity::Harmful)).collect();
+    let reports = [
+        report(Verdict::Fail, cycles, vec![fence(true)]),
+        report(Verdict::Incomplete, vec![cycle([30, 40], Severity::Benign)], vec![fence(false)]),
+    ];
+    for report in reports {
+        let text = text::hunt(&report, &Dekker, narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(words(&text), words(&text::hunt(&report, &Dekker, TextStyle::PLAIN)));
+    }
+}

@@ -660,3 +660,42 @@ fn a_read_that_is_repeated_is_one_row() {
     assert!(text.contains("#2 ") && !text.contains("#3 ") && text.contains("#18 "), "{text}");
     assert!(text.contains("other.h:"), "{text}");
 }
+
+/// On a terminal of 80 columns, and without colours, no line of a finding is longer than that, and nothing is lost.
+#[test]
+fn a_finding_fits_a_terminal() {
+    let mut finding = with_everything(FindingKind::UseAfterFree, Severity::Harmful);
+    finding.labels.clear();
+    finding.memory.as_mut().expect("there is one").text =
+        "8 bytes into a block of 32 bytes that thread 1 allocated at a/rather/long/path/to/queue.h:117".into();
+    finding.reason = vec![
+        "thread 1's relaxed load of head.next.version at a/rather/long/path/to/queue.h:118 read 0, \
+                           although thread 2 had written 1 at a/rather/long/path/to/queue.h:97"
+            .into(),
+    ];
+    let narrow = text::finding(&finding, 10_000, &SampleNames, style(80));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&narrow), words(&text::finding(&finding, 10_000, &SampleNames, style(200))));
+}
+
+/// What another thread did not see is shown, however long the execution: here P0, which the finding is not about.
+#[test]
+fn a_stale_read_of_another_thread_is_shown() {
+    let mut steps = vec![(1, 8, store(Y)), (0, 5, load(Y, 0))];
+    steps.extend((0..100).map(|_| (1, 9, store(X))));
+    let stores: Vec<u32> = (3..103).collect();
+    let mut trace = trace(Model::C11, &steps, &stores, &[1]);
+    trace.outcome = Outcome::Failed { thread: ThreadId(1), failure: Failure::Assertion };
+    let shown = Execution {
+        trace: &trace,
+        order: Order::Executed,
+        describe: &SampleNames,
+        races: &[],
+        state: &[],
+        involved: &[ThreadId(1)],
+        marks: &[],
+    };
+    let text = text::execution(&shown, style(100));
+    assert!(text.contains("stale: #1 wrote y = 1 before"), "{text}");
+}
