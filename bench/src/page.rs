@@ -155,7 +155,8 @@ fn answer(stream: TcpStream, page: &[u8], results: &Sender<String>) -> Option<()
         _ => ("204 No Content", &[]),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
         content.len()
     );
     (&stream).write_all(head.as_bytes()).and_then(|()| (&stream).write_all(content)).ok()?;

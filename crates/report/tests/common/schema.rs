@@ -1,4 +1,5 @@
-//! JSON Schema, as much of it as our schemas and that of SARIF use for what we write: a keyword that is not known here is a failure, not a pass.
+//! JSON Schema, as much of it as our schemas and that of SARIF use for what we write: a keyword that is not known
+//! here is a failure, not a pass.
 
 use serde_json::Value as Json;
 use std::fs;

@@ -58,8 +58,9 @@ const MISSED: usize = 2;
 /// An execution that is longer is not asked whether it is sequentially consistent.
 const LONG: usize = 1_000;
 
-/// What threads did not see before something else than a race was found: the last of these reads that the threads of the
-/// finding made, or that led to something that they read. Nothing if an interleaving explains it. `halves`: as above.
+/// What threads did not see before something else than a race was found: the last of these reads that the threads of
+/// the finding made, or that led to something that they read. Nothing if an interleaving explains it. `halves`: as
+/// above.
 pub fn missed(trace: &Trace, symbolizer: &Symbolizer, report: &Report, halves: bool) -> Vec<String> {
     if trace.events.len() <= LONG && is_sequential(trace) {
         return Vec::new();
