@@ -11,6 +11,7 @@ mod litmus;
 mod machine;
 mod minimise;
 mod native;
+mod page;
 mod safe;
 mod shapes;
 mod strategies;
@@ -37,6 +38,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("native", "native programs: executions per second, and slowdown beside ThreadSanitizer", native::measure),
     ("gallery", "how often an execution shows the bugs of the gallery, beside C11Tester", gallery::measure),
     ("minimise", "how much smaller executions are when they are shown than when they were met", minimise::measure),
+    ("page", "the page of 10,000 steps in a browser: loading, stepping, scrolling", page::measure),
     ("costs", "time per operation beside ThreadSanitizer, and long executions", costs::measure),
     ("strategies", "how often an execution shows a bug, by strategy", strategies::measure),
     ("versions", "two versions of fencepost beside each other: counts, findings and time", versions::measure),

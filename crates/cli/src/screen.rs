@@ -28,9 +28,11 @@ impl Screen {
         let files: Vec<_> = args.output.into_iter().chain(page).collect();
         // Better now than when the work is done.
         files.iter().try_for_each(|(_, file)| try_file(file))?;
-        let width = terminal_size_of(io::stdout()).map_or(TextStyle::PLAIN.width, |(Width(width), _)| width.into());
+        // What is no terminal has the width that somebody asks for, if somebody does.
+        let asked = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width = terminal_size_of(io::stdout()).map(|(Width(width), _)| width.into()).or_else(asked);
         // A terminal of no width is none, and text needs some room.
-        let width = if width == 0 { TextStyle::PLAIN.width } else { width.max(40) };
+        let width = width.filter(|width| *width > 0).map_or(TextStyle::PLAIN.width, |width: usize| width.max(40));
         Ok(Screen {
             out: BufWriter::new(io::stdout()),
             format: args.format,

@@ -175,3 +175,50 @@ fn a_fix_is_told_where_one_was_tried() {
     let lost = test(program("release", ""));
     assert!(lost[0].get("fix").is_none(), "{}", lost[0]);
 }
+
+/// Store buffering under tso takes a fence in each of two functions: with one alone the other store can still be late.
+/// With both in the program nothing is found. Under pso a message can be overtaken by its flag, and one fence between
+/// the two stores is enough. Where threads only come in another order no fence helps, and nothing is told.
+#[test]
+fn fences_are_told_where_they_were_tried() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = |one: &str, two: &str, end: &str| {
+        format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             static atomic_int x, y;\nstatic int a = 1, b = 1;\n\
+             #define SET(v) atomic_store_explicit(&v, 1, memory_order_relaxed)\n\
+             #define GET(v) atomic_load_explicit(&v, memory_order_relaxed)\n\
+             #define FENCE atomic_thread_fence(memory_order_seq_cst)\n\
+             static void *one(void *p) {{\n{one}\n    return p;\n}}\n\
+             static void *two(void *p) {{\n{two}\n    return p;\n}}\n\
+             int main(void) {{\n    pthread_t s, t;\n    pthread_create(&s, 0, one, 0);\n    \
+             pthread_create(&t, 0, two, 0);\n    pthread_join(s, 0);\n    pthread_join(t, 0);\n{end}\n}}\n"
+        )
+    };
+    let test = |text: String, model: &str| {
+        std::fs::write(directory.path().join("fences.c"), text).expect("a file");
+        findings(directory.path(), &["fences.c", "--model", model])
+    };
+    let fix = |found: &[Json]| found[0]["fix"]["text"].as_str().unwrap_or_default().to_owned();
+    let buffers = |fence: &str| {
+        program(
+            &format!("    SET(x);\n    {fence};\n    a = GET(y);"),
+            &format!("    SET(y);\n    {fence};\n    b = GET(x);"),
+            "    assert(a || b);",
+        )
+    };
+    let found = test(buffers(""), "tso");
+    let text = fix(&found);
+    for part in ["put a seq_cst fence right before the load at fences.c:12", "the load at fences.c:18", "fences.c:10"] {
+        assert!(text.contains(part), "{}", found[0]);
+    }
+    assert!(found[0]["fix"]["executions"].as_u64() >= Some(1_000), "{}", found[0]);
+    assert!(found[0]["reason"][0].as_str().is_some_and(|why| why.contains("still in its buffer")), "{}", found[0]);
+    assert!(test(buffers("FENCE"), "tso").is_empty(), "and so it is");
+    let message = program("    SET(x);\n    SET(y);", "    if (GET(y)) b = GET(x);", "    assert(b);");
+    let found = test(message, "pso");
+    let text = "put a release fence right before the store at fences.c:11, so that the store at fences.c:10 is visible";
+    assert!(fix(&found).starts_with(text), "{}", found[0]);
+    let found = test(program("    SET(x);", "    a = GET(x);", "    assert(a);"), "tso");
+    assert!(found[0].get("fix").is_none(), "{}", found[0]);
+}

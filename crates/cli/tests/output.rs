@@ -84,6 +84,22 @@ fn a_race_is_shown_in_its_source() {
     assert!(race(&directory, "always").stdout.contains("\x1b["));
 }
 
+/// In a pipe the text is as wide as somebody asks for: no line that has no source and no path is wider.
+#[test]
+fn text_is_as_wide_as_asked_for() {
+    let directory = with(&["store_buffering.c"]);
+    let wide = |columns: &str| {
+        let options = ["test", "store_buffering.c", "--model", "tso"];
+        let run = finish(command(directory.path()).args(options).env("COLUMNS", columns));
+        assert_eq!(run.status, 1, "{}", run.stderr);
+        let own = run.stdout.lines().filter(|line| !line.contains(" | ") && !line.contains("replay"));
+        own.map(|line| line.chars().count()).max().expect("lines")
+    };
+    let [narrow, usual, unknown] = ["60", "80", "none"].map(wide);
+    assert!(narrow <= 60 && usual <= 80 && unknown <= 100, "{narrow} {usual} {unknown}");
+    assert!(narrow < unknown, "there is more than fits 60 columns");
+}
+
 /// The executable is all that a run needs; what else it names may have moved.
 #[test]
 fn sources_that_have_moved_are_named() {

@@ -69,7 +69,7 @@ pub use litmus::{
     ConditionText, LitmusReport, ModelResult, Quantifier, Reached, StateCount, litmus_error_json, litmus_json,
 };
 pub use names::{Command, FenceKind, HuntMethod, RestartKind};
-pub use needs::{needs, stale_reads};
+pub use needs::{Missed, missed, needs, stale_reads};
 pub use order::{Order, Timeline};
 pub use run::{Race, RacingAccess, Restarted, RunReport, Seen, Verdict};
 pub use safety::{SafeLine, Safety, safe_json};

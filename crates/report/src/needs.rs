@@ -39,15 +39,36 @@ fn needs_until(trace: &Trace, order: Order, until: Option<u32>, last: Option<Thr
     needs
 }
 
+/// A read that did not see the newest store to what it reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missed {
+    /// The read.
+    pub read: EventId,
+    /// The newest store.
+    pub newer: EventId,
+    /// Was that still in the buffer of its thread? If not, the read is stale.
+    pub buffered: bool,
+}
+
+/// The reads of an execution that did not see the newest store, as they are shown.
+pub fn missed(trace: &Trace, order: Order) -> Vec<Missed> {
+    let timeline = Timeline::new(trace, order);
+    let events = timeline.events().iter().filter_map(|id| trace.event(*id));
+    let is_shown = |event: &&Event| event.kind.location().and_then(Location::as_hidden).is_none();
+    let missed = |event: &Event| {
+        let (newer, buffered) = match timeline.staleness(trace, event)? {
+            Staleness::Stale(newer) => (newer, false),
+            Staleness::Buffered(newer) => (newer, true),
+        };
+        Some(Missed { read: event.id, newer, buffered })
+    };
+    events.filter(is_shown).filter_map(missed).collect()
+}
+
 /// The reads that are stale in an execution that a machine ran, each with the newest store that it did not see.
 pub fn stale_reads(trace: &Trace) -> Vec<(EventId, EventId)> {
-    let timeline = Timeline::new(trace, Order::Executed);
-    let stale = |event: &Event| match timeline.staleness(trace, event) {
-        Some(Staleness::Stale(newer)) => Some((event.id, newer)),
-        _ => None,
-    };
-    let is_shown = |event: &&Event| event.kind.location().and_then(Location::as_hidden).is_none();
-    trace.events.iter().filter(is_shown).filter_map(stale).collect()
+    let missed = missed(trace, Order::Executed).into_iter();
+    missed.filter(|missed| !missed.buffered).map(|missed| (missed.read, missed.newer)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a hunt says, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report` writes
 //! them anew; the difference is then for review.
 
+mod common;
+
 use fencepost_report::text::{self, TextStyle};
 use fencepost_report::{
     Command, Describe, Document, FenceAdvice, FenceKind, Format, HuntCycle, HuntFinding, HuntMethod, HuntReport,
@@ -112,6 +114,14 @@ fn fence(verified: bool) -> FenceAdvice {
     }
 }
 
+/// JSON, SARIF and JUnit XML are as their published schemas say.
+fn valid_for_machines(document: &Document<'_>) {
+    let read = |format: Format| serde_json::from_str(&format.render(document, TextStyle::PLAIN)).expect("JSON");
+    common::schema::Schema::new("report").holds(&read(Format::Json), "json");
+    common::published::sarif().iter().for_each(|schema| schema.holds(&read(Format::Sarif), "sarif"));
+    common::junit::holds(&Format::Junit.render(document, TextStyle::PLAIN), "junit");
+}
+
 /// One violation of each kind: the harmful one is shown with its accesses and its remedy, the benign one in a line, the
 /// infeasible one only counted.
 #[test]
@@ -130,6 +140,7 @@ fn violations_that_break_the_program_come_first() {
     let document = Document { report: &both, evidence: &[], describe: &Dekker };
     assert_eq!(Format::Text.render(&document, TextStyle::PLAIN), text::hunt(&report, &Dekker, TextStyle::PLAIN));
     assert_eq!(Format::Json.render(&document, TextStyle::PLAIN), report.to_json());
+    valid_for_machines(&document);
 }
 
 /// The sentence at the end, for none, one that does no harm, several, and a hunt that a limit stopped.
@@ -147,6 +158,10 @@ fn the_conclusion_counts_what_is_real() {
             vec![],
         ),
     ];
+    for report in &reports {
+        let report = Report::Hunt(report.clone());
+        valid_for_machines(&Document { report: &report, evidence: &[], describe: &Dekker });
+    }
     let text = reports.map(|report| text::hunt(&report, &Dekker, TextStyle::PLAIN));
     check("hunt-pass.txt", &text.join("\n"));
 }
@@ -158,4 +173,21 @@ fn many_violations_are_listed() {
     let text = text::hunt(&report(Verdict::Fail, cycles, vec![fence(false)]), &Dekker, TextStyle::PLAIN);
     assert_eq!(text.matches("violation that breaks the program:").count(), 5);
     check("hunt-many.txt", &text);
+}
+
+/// On a terminal of 80 columns no line is longer, and nothing is lost.
+#[test]
+fn a_narrow_terminal_shows_whole_lines() {
+    let narrow = TextStyle { width: 80, ..TextStyle::PLAIN };
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let cycles = (0..8).map(|i| cycle([10 + 20 * i, 20 + 20 * i], Severity::Harmful)).collect();
+    let reports = [
+        report(Verdict::Fail, cycles, vec![fence(true)]),
+        report(Verdict::Incomplete, vec![cycle([30, 40], Severity::Benign)], vec![fence(false)]),
+    ];
+    for report in reports {
+        let text = text::hunt(&report, &Dekker, narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(words(&text), words(&text::hunt(&report, &Dekker, TextStyle::PLAIN)));
+    }
 }

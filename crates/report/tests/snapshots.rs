@@ -6,12 +6,14 @@ mod common;
 use common::schema::Schema;
 use fencepost_report::text::{self, Call, Execution, Mark, TextStyle};
 use fencepost_report::{
-    Command, ConditionText, Describe, Document, Format, LitmusReport, ModelResult, Order, Quantifier, Reached, Report,
-    RunReport, Seen, ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json, statement_at,
+    Command, ConditionText, Describe, Document, Evidence, Format, LitmusReport, ModelResult, Order, Quantifier,
+    Reached, Report, RunReport, Seen, ShownExecution, StateCount, Verdict, litmus_error_json, litmus_json,
+    statement_at,
 };
 use fencepost_trace::{
-    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, FindingStack, FirstMet, Label,
-    LoadOrder, Location, Model, Needs, Outcome, Severity, Size, StoreOrder, ThreadId, Trace, Value,
+    Coherence, Event, EventId, EventKind, Failure, Finding, FindingKind, FindingLabel, FindingMemory, FindingStack,
+    FirstMet, Fix, Label, LoadOrder, Location, MemoryKind, Model, Needs, Outcome, Severity, Size, StoreOrder, ThreadId,
+    Trace, Value,
 };
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -435,7 +437,7 @@ fn a_campaign_that_came_to_no_end_says_so() {
 // ---- for machines
 
 /// A race with an execution that is none of its own: SARIF has both places, and a flow for each thread, whose steps are
-/// numbered as they happened. The schema is the part of SARIF 2.1.0 that is used, written out by hand.
+/// numbered as they happened.
 #[test]
 fn findings_for_machines() {
     let execution = ShownExecution {
@@ -454,7 +456,8 @@ fn findings_for_machines() {
     let json = serde_json::from_str(&render(Format::Json)).expect("JSON");
     Schema::new("report").holds(&json, "json");
     let sarif: serde_json::Value = serde_json::from_str(&render(Format::Sarif)).expect("JSON");
-    Schema::new("sarif-subset").holds(&sarif, "sarif");
+    let published = common::published::sarif();
+    published.iter().for_each(|schema| schema.holds(&sarif, "sarif"));
     let result = &sarif["runs"][0]["results"][0];
     let line = |place: &serde_json::Value| place["physicalLocation"]["region"]["startLine"].as_u64();
     assert_eq!((line(&result["locations"][0]), line(&result["relatedLocations"][0])), (Some(5), Some(10)));
@@ -469,8 +472,10 @@ fn findings_for_machines() {
     let nothing = Report::Run(run(Verdict::Pass, vec![]));
     let document = Document { report: &nothing, evidence: &[], ..document };
     let sarif = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
-    Schema::new("sarif-subset").holds(&sarif, "nothing");
-    assert!(Format::Junit.render(&document, style(100)).contains("failures=\"0\""));
+    published.iter().for_each(|schema| schema.holds(&sarif, "nothing"));
+    let junit = Format::Junit.render(&document, style(100));
+    common::junit::holds(&junit, "nothing");
+    assert!(junit.contains("failures=\"0\""), "{junit}");
 }
 
 /// Every kind of finding, so that none is forgotten when another is added: the compiler asks for it here.
@@ -497,71 +502,116 @@ fn kinds() -> Vec<FindingKind> {
     std::iter::successors(Some(DataRace), |kind| after(*kind)).collect()
 }
 
-/// JSON and SARIF of every kind of finding, with all that a finding can have, are as their schemas say; JUnit XML has
-/// the elements and attributes of the schema that CI systems share (testsuites, testsuite, testcase, failure).
+/// A finding of a kind with all that a finding can have, and text that each format has to quote.
+fn with_everything(kind: FindingKind, severity: Severity) -> Finding {
+    let needs = Needs { context_switches: 2, stale_reads: 1, delayed_stores: 0, operations: 12 };
+    let frame = Label { function: "Queue<int>::push".into(), file: "src/a b&c.h".into(), line: 7, column: 0 };
+    Finding {
+        kind,
+        severity,
+        message: format!("a <{kind}> & \"more\" \u{1}"),
+        labels: [race_labels(), vec![FindingLabel { label: Label::default(), ..race_labels()[0].clone() }]].concat(),
+        stacks: vec![FindingStack {
+            title: "thread 1".into(),
+            thread: ThreadId(1),
+            frames: vec![frame, Label::default()],
+        }],
+        memory: Some(FindingMemory {
+            text: "8 bytes into a block of 32 bytes".into(),
+            kind: MemoryKind::Heap,
+            name: String::new(),
+            offset: -8,
+            size: 32,
+            thread: Some(ThreadId(1)),
+        }),
+        reason: vec!["because".into()],
+        fix: Some(Fix { text: "make the store at queue.h:7 release".into(), executions: 1_000 }),
+        needs: Some(needs),
+        first_met: Some(FirstMet { needs, tried: 40, replay: Some("out/finding-1-first.json".into()) }),
+        ..data_race()
+    }
+}
+
+/// JSON and SARIF of every kind of finding are as their published schemas say, and JUnit XML is as CI systems share it:
+/// of a finding with all that it can have, and of one with nothing but what it must have.
 #[test]
 fn every_kind_of_finding_is_valid_for_machines() {
-    let needs = Needs { context_switches: 2, stale_reads: 1, delayed_stores: 0, operations: 12 };
+    let published = common::published::sarif();
+    let ours = Schema::new("report");
+    let mark = Mark { after: 3, thread: ThreadId(1), label: Label::default(), remark: "fails".into() };
+    let execution = ShownExecution {
+        trace: buffers(),
+        order: Order::Executed,
+        describe: Rc::new(SampleNames),
+        races: vec![(EventId(1), EventId(5))],
+        state: Vec::new(),
+        involved: Vec::new(),
+        marks: vec![mark],
+    };
     for kind in kinds() {
-        let finding = Finding {
-            kind,
-            message: format!("a <{kind}> & \"more\""),
-            needs: Some(needs),
-            first_met: Some(FirstMet { needs, tried: 40, replay: Some("out/finding-1-first.json".into()) }),
-            stacks: vec![FindingStack {
-                title: "thread 1".into(),
-                thread: ThreadId(1),
-                frames: vec![Label::default()],
-            }],
-            reason: vec!["because".into()],
-            ..data_race()
-        };
-        let report = Report::Run(run(Verdict::Fail, vec![finding]));
-        let document = Document { report: &report, evidence: &[], describe: &SampleNames };
-        let render = |format: Format| format.render(&document, style(100));
-        let read = |format| serde_json::from_str(&render(format)).expect("JSON");
-        Schema::new("report").holds(&read(Format::Json), &format!("{kind} as JSON"));
-        Schema::new("sarif-subset").holds(&read(Format::Sarif), &format!("{kind} as SARIF"));
-        junit_holds(&render(Format::Junit), kind);
+        let severities = [Severity::Harmful, Severity::Benign, Severity::Infeasible, Severity::Unknown];
+        let full = severities.map(|severity| with_everything(kind, severity));
+        let bare = Finding { kind, count: 0, labels: Vec::new(), replay: None, ..data_race() };
+        let findings: Vec<Finding> = full.into_iter().chain([bare]).collect();
+        let evidence: Vec<Evidence> = findings.iter().map(|_| execution.clone().into()).collect();
+        let report = Report::Run(run(Verdict::Fail, findings));
+        for evidence in [&evidence[..], &[]] {
+            let document = Document { report: &report, evidence, describe: &SampleNames };
+            let render = |format: Format| format.render(&document, style(100));
+            let read = |format| serde_json::from_str(&render(format)).expect("JSON");
+            ours.holds(&read(Format::Json), &format!("{kind} as JSON"));
+            if let Some(published) = &published {
+                published.holds(&read(Format::Sarif), &format!("{kind} as SARIF"));
+            }
+            common::junit::holds(&render(Format::Junit), &format!("{kind} as JUnit XML"));
+        }
     }
 }
 
-/// Which elements an element of JUnit XML may have, and which attributes it must have.
-fn junit_rule(element: &str) -> (&'static [&'static str], &'static [&'static str]) {
-    match element {
-        "" => (&["testsuites"], &[]),
-        "testsuites" => (&["testsuite"], &["name", "tests", "failures", "errors", "time"]),
-        "testsuite" => (&["testcase"], &["name", "tests", "failures", "errors", "skipped", "time"]),
-        "testcase" => (&["failure", "skipped", "system-out"], &["name", "classname", "time"]),
-        "failure" => (&[], &["message", "type"]),
-        "skipped" => (&[], &["message"]),
-        "system-out" => (&[], &[]),
-        other => panic!("no element of JUnit XML: {other}"),
-    }
+/// The schema that SARIF is held against is the whole one, and would not take what is wrong in any part of it.
+#[test]
+fn the_schema_of_sarif_refuses_what_is_wrong() {
+    let Some(published) = common::published::sarif() else { return };
+    let report = Report::Run(run(Verdict::Fail, vec![with_everything(FindingKind::DataRace, Severity::Harmful)]));
+    let document = Document { report: &report, evidence: &[], describe: &SampleNames };
+    let right: serde_json::Value = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
+    assert!(published.accepts(&right));
+    let wrong = |place: &str, value: serde_json::Value| {
+        let mut document = right.clone();
+        let (outer, name) = place.rsplit_once('/').expect("a place");
+        document.pointer_mut(outer).expect("a part").as_object_mut().expect("an object").insert(name.into(), value);
+        assert!(!published.accepts(&document), "{place}");
+    };
+    wrong("/version", "2.0.0".into());
+    wrong("/runs/0/tool", serde_json::json!({}));
+    wrong("/runs/0/columnKind", "bytes".into());
+    wrong("/runs/0/results/0/level", "fatal".into());
+    wrong("/runs/0/results/0/message", serde_json::json!({}));
+    wrong("/runs/0/results/0/comment", "no such field".into());
+    wrong("/runs/0/results/0/locations/0/physicalLocation/region/startLine", 0.into());
+    wrong("/runs/0/results/0/locations/0/physicalLocation/artifactLocation/uri", "a b.c".into());
 }
 
-/// Fails unless the document is well-formed and has the elements that it may have.
-fn junit_holds(xml: &str, kind: FindingKind) {
-    let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>").expect("a declaration");
-    let mut open: Vec<String> = Vec::new();
-    for part in body.split('<').skip(1) {
-        let (tag, text) = part.split_once('>').unwrap_or_else(|| panic!("{kind}: a tag without an end: {part}"));
-        assert!(!text.contains('>') && !text.replace("&lt;", "").replace("&gt;", "").contains('<'), "{kind}: {text}");
-        if let Some(name) = tag.strip_prefix('/') {
-            assert_eq!(open.pop().as_deref(), Some(name), "{kind}");
-            continue;
-        }
-        let name = tag.split([' ', '/']).next().unwrap_or_default();
-        let (_, attributes) = junit_rule(name);
-        assert!(junit_rule(open.last().map_or("", |outer| outer)).0.contains(&name), "{kind}: {name} in {open:?}");
-        for attribute in attributes {
-            assert!(tag.contains(&format!(" {attribute}=\"")), "{kind}: {name} has no {attribute}: {tag}");
-        }
-        if !tag.ends_with('/') {
-            open.push(name.to_owned());
-        }
+/// What the check of JUnit XML refuses.
+#[test]
+fn junit_that_is_wrong_is_refused() {
+    let report = Report::Run(run(Verdict::Fail, vec![data_race()]));
+    let document = Document { report: &report, evidence: &[], describe: &SampleNames };
+    let right = Format::Junit.render(&document, style(100));
+    common::junit::holds(&right, "as it is");
+    let changes = [
+        ("failures=\"1\"", "failures=\"2\""),
+        ("<testcase name=", "<testcase title="),
+        ("<failure ", "<problem "),
+        ("--&gt;", "<"),
+        ("</testcase>", ""),
+        ("time=\"0.410\"", "time=\"soon\""),
+    ];
+    for (part, other) in changes {
+        assert!(right.contains(part), "{part}");
+        let wrong = right.replacen(part, other, 1);
+        assert!(std::panic::catch_unwind(|| common::junit::holds(&wrong, "changed")).is_err(), "{part}: {wrong}");
     }
-    assert!(open.is_empty(), "{kind}: {open:?}");
 }
 
 /// What an execution needs is said in words, with what the first one had.
@@ -609,4 +659,43 @@ fn a_read_that_is_repeated_is_one_row() {
     assert_eq!(text.matches("from the initial value").count(), 1, "{text}");
     assert!(text.contains("#2 ") && !text.contains("#3 ") && text.contains("#18 "), "{text}");
     assert!(text.contains("other.h:"), "{text}");
+}
+
+/// On a terminal of 80 columns, and without colours, no line of a finding is longer than that, and nothing is lost.
+#[test]
+fn a_finding_fits_a_terminal() {
+    let mut finding = with_everything(FindingKind::UseAfterFree, Severity::Harmful);
+    finding.labels.clear();
+    finding.memory.as_mut().expect("there is one").text =
+        "8 bytes into a block of 32 bytes that thread 1 allocated at a/rather/long/path/to/queue.h:117".into();
+    finding.reason = vec![
+        "thread 1's relaxed load of head.next.version at a/rather/long/path/to/queue.h:118 read 0, \
+                           although thread 2 had written 1 at a/rather/long/path/to/queue.h:97"
+            .into(),
+    ];
+    let narrow = text::finding(&finding, 10_000, &SampleNames, style(80));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&narrow), words(&text::finding(&finding, 10_000, &SampleNames, style(200))));
+}
+
+/// What another thread did not see is shown, however long the execution: here P0, which the finding is not about.
+#[test]
+fn a_stale_read_of_another_thread_is_shown() {
+    let mut steps = vec![(1, 8, store(Y)), (0, 5, load(Y, 0))];
+    steps.extend((0..100).map(|_| (1, 9, store(X))));
+    let stores: Vec<u32> = (3..103).collect();
+    let mut trace = trace(Model::C11, &steps, &stores, &[1]);
+    trace.outcome = Outcome::Failed { thread: ThreadId(1), failure: Failure::Assertion };
+    let shown = Execution {
+        trace: &trace,
+        order: Order::Executed,
+        describe: &SampleNames,
+        races: &[],
+        state: &[],
+        involved: &[ThreadId(1)],
+        marks: &[],
+    };
+    let text = text::execution(&shown, style(100));
+    assert!(text.contains("stale: #1 wrote y = 1 before"), "{text}");
 }

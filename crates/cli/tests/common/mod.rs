@@ -54,7 +54,12 @@ pub fn left_out(what: &str) {
 /// The command, in a directory.
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
-    command.current_dir(directory).env_remove("NO_COLOR").env_remove("TSAN_OPTIONS").stdin(Stdio::null());
+    command
+        .current_dir(directory)
+        .env_remove("NO_COLOR")
+        .env_remove("COLUMNS")
+        .env_remove("TSAN_OPTIONS")
+        .stdin(Stdio::null());
     command
 }
 

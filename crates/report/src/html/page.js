@@ -225,7 +225,13 @@
       }
       this.draw();
       this.tell();
-      if (this.ready) history.replaceState(null, "", this.link());
+      if (this.ready) this.remember();
+    }
+
+    // The address names the step, once nobody has gone on for a moment: browsers do not let it change all the time.
+    remember() {
+      clearTimeout(this.later);
+      this.later = setTimeout(() => history.replaceState(null, "", this.link()), 300);
     }
 
     // Shows the step of this number, whether it matters to the finding or not.
@@ -317,11 +323,12 @@
       return svg;
     }
 
-    // Threads that could read the same share a row.
+    // Threads that could read the same share a row. Of many values the newest are told.
     alike(name, all) {
       const rows = new Map();
       for (const t of this.lanes.keys()) {
-        const values = all[t].join(", ");
+        const older = all[t].length > 12 ? all[t].length - 8 : 0;
+        const values = [...(older ? [`${older.toLocaleString("en")} older`] : []), ...all[t].slice(older)].join(", ");
         rows.set(values, [...(rows.get(values) || []), this.execution.threads[t].replace(/^thread /, "")]);
       }
       return [...rows].map(([values, threads], i) => [i ? "" : name, threads.join(", "), values]);

@@ -1,7 +1,7 @@
 //! What was found, in words.
 
 use super::TextStyle;
-use super::layout::{clean, counted, grouped, wrap};
+use super::layout::{clean, counted, folded, grouped, wrap};
 use super::source;
 use crate::{Command, Describe, Document, Evidence, Race, RacingAccess, Report, RunReport, Safety, Seen, Verdict};
 use fencepost_trace::{Finding, Label, Model, Needs};
@@ -131,7 +131,7 @@ fn what(finding: &Finding, describe: &dyn Describe, style: TextStyle) -> String 
     }
     text += &source::places(finding, describe, style);
     if let Some(memory) = &finding.memory {
-        text += &format!("  memory: {}\n", clean(&memory.text));
+        text += &format!("  memory: {}\n", folded(&clean(&memory.text), 10, 10, style));
     }
     text + &reason(finding, style) + &fix(finding, style) + &stacks(finding, describe, style)
 }
@@ -218,14 +218,15 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
     );
     // Of an exploration most of these are no loss: they go on as others do.
     if report.blocked > 0 && report.command == Command::Test {
-        text +=
-            "  blocked: cut off before the end, or forever in a loop; --max-steps and --timeout let them go further\n";
+        let blocked =
+            "blocked: cut off before the end, or forever in a loop; --max-steps and --timeout let them go further";
+        text += &format!("  {}\n", folded(blocked, 2, 4, style));
     }
-    text + &news + &races(report)
+    text + &news + &races(report, style)
 }
 
 /// Races that are no findings.
-fn races(report: &RunReport) -> String {
+fn races(report: &RunReport, style: TextStyle) -> String {
     if report.races.is_empty() {
         return String::new();
     }
@@ -235,7 +236,7 @@ fn races(report: &RunReport) -> String {
             let at = if label.line > 0 { format!("{}:{}", clean(&label.file), label.line) } else { "?".to_owned() };
             format!("{access} in {} at {at}", clean(&label.function))
         });
-        text += &format!("    {first}, and {second}\n");
+        text += &format!("    {}\n", folded(&format!("{first}, and {second}"), 4, 6, style));
     }
     text
 }

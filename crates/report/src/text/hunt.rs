@@ -1,7 +1,7 @@
 //! A hunt, in words.
 
 use super::TextStyle;
-use super::layout::{clean, counted, grouped, wrap};
+use super::layout::{clean, counted, folded, grouped, width, wrap};
 use crate::{Describe, HuntCycle, HuntReport, Verdict, VerifiedBy};
 use fencepost_trace::{FindingKind, FindingLabel, Severity};
 
@@ -65,7 +65,10 @@ fn listed<'a>(
     let mut text = format!("{} ({})\n", style.bold(title), grouped(cycles.len() as u64));
     for cycle in cycles.iter().take(LISTED) {
         let path = replay(cycle).map_or_else(String::new, |path| format!(" ({})", clean(path)));
-        text += &format!("  {}{}\n", brief(cycle), style.dim(&format!(" {}{path}", often(cycle))));
+        let (lines, often) = (brief(cycle), format!("{}{path}", often(cycle)));
+        // On a narrow terminal the rest has a line of its own.
+        let fits = style.width >= TextStyle::PLAIN.width || width(&lines) + width(&often) + 3 <= style.width;
+        text += &format!("  {lines}{}{}\n", if fits { " " } else { "\n    " }, style.dim(&often));
     }
     if cycles.len() > LISTED {
         text += &format!("  and {} (run.json has them all)\n", counted((cycles.len() - LISTED) as u64, "other"));
@@ -112,14 +115,14 @@ fn advice(report: &HuntReport, style: TextStyle) -> String {
     let mut text = style.bold("what prevents all that break the program");
     text.push('\n');
     for fence in &report.fences {
-        text += &format!("  {}\n", clean(&fence.advice));
+        text += &format!("  {}\n", folded(&clean(&fence.advice), 2, 4, style));
     }
     let known = match report.fences[0].by {
         Some(VerifiedBy::Explored) => "every execution was explored, and none breaks".to_owned(),
         Some(VerifiedBy::Tested(n)) => format!("{} at random were run, and none breaks", counted(n, "execution")),
         None => "that this is enough could not be shown".to_owned(),
     };
-    text += &format!("  (with these orderings in force: {known})\n\n");
+    text += &format!("  {}\n\n", folded(&format!("(with these orderings in force: {known})"), 2, 4, style));
     text
 }
 
@@ -184,6 +187,13 @@ fn conclusion(report: &HuntReport, style: TextStyle) -> String {
         ),
     };
     let sentence = sentence + &rest(report);
+    let lines: Vec<String> = (sentence.lines())
+        .map(|line| match line.strip_prefix("  ") {
+            Some(line) => format!("  {}", folded(line, 2, 4, style)),
+            None => folded(line, 0, 2, style),
+        })
+        .collect();
+    let sentence = lines.join("\n");
     let verdict = match report.verdict {
         Verdict::Pass => style.good("pass"),
         Verdict::Fail => style.bad("fail"),

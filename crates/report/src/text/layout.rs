@@ -1,5 +1,6 @@
 //! Fitting text into a width. Everything is measured in characters, before it is painted.
 
+use super::TextStyle;
 use fencepost_trace::Label;
 use std::borrow::Cow;
 
@@ -69,6 +70,18 @@ pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+/// Text that begins in column `start` and goes on in column `next`, in lines that fit a terminal. What files and pipes
+/// get stays in one line, for those who search it.
+pub(super) fn folded(text: &str, start: usize, next: usize, style: TextStyle) -> String {
+    if style.width >= TextStyle::PLAIN.width || start + width(text) <= style.width {
+        return text.to_owned();
+    }
+    // The first line has more room or less than the others.
+    let blank = "_".repeat(start.saturating_sub(next));
+    let lines = wrap(&format!("{blank}{text}"), style.width.saturating_sub(next));
+    lines.join(&format!("\n{}", " ".repeat(next)))[blank.len()..].to_owned()
+}
+
 /// `number` with a comma between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -100,6 +113,15 @@ mod tests {
         assert_eq!(wrap("a few words", 6), ["a few", "words"]);
         assert_eq!(wrap("überlang", 4), ["über", "lang"]);
         assert_eq!(cut("überlang", 5), "über…");
+    }
+
+    #[test]
+    fn text_is_folded_on_narrow_terminals_only() {
+        let narrow = TextStyle { width: 16, ..TextStyle::PLAIN };
+        assert_eq!(folded("a few words and more", 4, 2, narrow), "a few words\n  and more");
+        assert_eq!(folded("a few words", 4, 2, narrow), "a few words");
+        let long = "word ".repeat(40);
+        assert_eq!(folded(&long, 4, 2, TextStyle::PLAIN), long);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which steps of a long execution are worth showing.
 //!
 //! What the threads of the finding did last, what these steps read and what they should have read, who wrote that,
-//! and how those threads came to be. The rest is counted.
+//! what others did not see, and how those threads came to be. The rest is counted.
 
 use crate::Timeline;
 use crate::order::Staleness;
-use fencepost_trace::{EventId, EventKind, Hidden, Location, ThreadId, Trace};
+use fencepost_trace::{Event, EventId, EventKind, Hidden, Location, ThreadId, Trace};
 
 /// An execution of so many steps is shown whole.
 const WHOLE: usize = 60;
@@ -15,8 +15,10 @@ const LAST: usize = 8;
 const END: usize = 12;
 /// and so many of its stale reads,
 const STALE: usize = 3;
-/// looked for among so many of its last steps.
+/// looked for among so many of its last steps,
 const LOOKED_AT: usize = 400;
+/// and among so many of anybody's.
+const LOOKED_AT_OF_OTHERS: usize = 4_000;
 /// A reader does not read more than this.
 const MOST: usize = 100;
 
@@ -45,6 +47,14 @@ pub(super) fn relevant(trace: &Trace, timeline: &Timeline, involved: &[ThreadId]
         let stale: Vec<usize> = stale.take(STALE).copied().collect();
         stale.into_iter().for_each(|i| chosen.keep(i));
     }
+    // What somebody else did not see matters as well, since without it there would be nothing to show.
+    let is_missed = |event: &Event| {
+        let is_hidden = event.kind.location().and_then(Location::as_hidden).is_some();
+        !is_hidden && timeline.staleness(trace, event).is_some()
+    };
+    let others = (0..until).rev().take(LOOKED_AT_OF_OTHERS).filter(|i| is_missed(&trace.events[*i]));
+    let others: Vec<usize> = others.take(STALE).collect();
+    others.into_iter().for_each(|i| chosen.keep(i));
     chosen.close();
     chosen.beginnings(involved);
     chosen.kept

@@ -1,3 +1,7 @@
 //! What tests of the formats share.
 
+#![allow(dead_code)]
+
+pub mod junit;
+pub mod published;
 pub mod schema;

@@ -1,4 +1,5 @@
-//! JSON Schema, as much of it as our schemas use: a keyword that is not known here is a failure, not a pass.
+//! JSON Schema, as much of it as our schemas and that of SARIF use for what we write: a keyword that is not known
+//! here is a failure, not a pass.
 
 use serde_json::Value as Json;
 use std::fs;
@@ -13,6 +14,16 @@ impl Schema {
         let file = format!("schema/{name}.schema.json");
         let text = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).expect("the schema is there");
         Schema(serde_json::from_slice(&text).expect("JSON"))
+    }
+
+    /// A schema that somebody else publishes.
+    pub fn of(schema: Json) -> Schema {
+        Schema(schema)
+    }
+
+    /// Is the document as the schema says?
+    pub fn accepts(&self, document: &Json) -> bool {
+        self.is_valid(&self.0, document)
     }
 
     /// Fails unless the document is as the schema says.
@@ -35,12 +46,14 @@ impl Schema {
         };
         for (keyword, rule) in schema {
             let holds = match &keyword[..] {
-                "$schema" | "$id" | "$defs" | "title" | "description" | "then" | "else" | "format" => true,
+                "$schema" | "$id" | "$defs" | "definitions" | "title" | "description" | "default" => true,
+                "then" | "else" => true,
                 "$ref" => {
-                    let name = rule.as_str().and_then(|name| name.strip_prefix("#/$defs/")).expect("a definition");
-                    self.check(&self.0["$defs"][name], value)?;
+                    let place = rule.as_str().and_then(|name| name.strip_prefix('#')).expect("a definition");
+                    self.check(self.0.pointer(place).expect("a definition"), value)?;
                     true
                 }
+                "format" => value.as_str().is_none_or(|text| has_format(rule, text)),
                 "type" => has_type(rule, value),
                 "enum" => list(rule).contains(value),
                 "const" => rule == value,
@@ -82,6 +95,7 @@ impl Schema {
                     list(rule).iter().try_for_each(|rule| self.check(rule, value))?;
                     true
                 }
+                "anyOf" => list(rule).iter().any(|rule| self.is_valid(rule, value)),
                 "oneOf" => list(rule).iter().filter(|rule| self.is_valid(rule, value)).count() == 1,
                 "if" => {
                     let branch = if self.is_valid(rule, value) { "then" } else { "else" };
@@ -115,5 +129,19 @@ fn has_type(name: &Json, value: &Json) -> bool {
         "number" => value.is_number(),
         "integer" => value.is_u64() || value.is_i64(),
         other => panic!("the type {other} is not known here"),
+    }
+}
+
+/// Of a URI what can be seen from its characters.
+fn has_format(name: &Json, text: &str) -> bool {
+    let escapes = text.split('%').skip(1);
+    let mut escapes = escapes.map(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
+    let reference = text.chars().all(plain) && escapes.all(|escape| escape);
+    let scheme = || text.split_once(':').is_some_and(|(scheme, _)| scheme.chars().all(|c| c.is_ascii_alphabetic()));
+    match name.as_str().expect("a name") {
+        "uri-reference" => reference,
+        "uri" => reference && scheme(),
+        other => panic!("the format {other} is not known here"),
     }
 }

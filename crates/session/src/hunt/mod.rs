@@ -33,6 +33,9 @@ mod subject;
 mod trials;
 mod verify;
 
+pub use prevention::{Failure, Ordering, weaker};
+pub use subject::FencePosition;
+
 use crate::error::Error;
 use crate::event::{Log, Sink};
 use crate::finish::prepare;

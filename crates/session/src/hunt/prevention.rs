@@ -28,15 +28,19 @@ pub struct Failure {
 impl Failure {
     /// `None` if it is too long to tell anything.
     pub fn new(again: &Again, model: Model) -> Option<Failure> {
-        let points: FxHashMap<_, u32> =
-            again.trace.events.iter().zip(&again.names).map(|(event, (point, _))| (key(event), *point)).collect();
+        Failure::of(&again.trace, |event| again.names[event.id.index() - 1].0, model)
+    }
+
+    /// The same of a trace whose events are at these program points.
+    pub fn of(trace: &Trace, point: impl Fn(&Event) -> u32, model: Model) -> Option<Failure> {
+        let points: FxHashMap<_, u32> = trace.events.iter().map(|event| (key(event), point(event))).collect();
         // Once all stores are visible threads only read what is there, as in a loop that nobody ends.
-        let count = |is: fn(&Event) -> bool| again.trace.events.iter().filter(|event| is(event)).count();
+        let count = |is: fn(&Event) -> bool| trace.events.iter().filter(|event| is(event)).count();
         let stores = count(|event| matches!(event.kind, EventKind::Store { .. }));
         let visible = stores == count(|event| matches!(event.kind, EventKind::Commit { .. }));
         let is_store = |event: &Event| !matches!(event.kind, EventKind::Load { .. } | EventKind::Fence { .. });
-        let last = again.trace.events.iter().rposition(is_store).filter(|_| visible && model != Model::Pslo);
-        let mut trace = prefix(&again.trace, last.map_or(again.trace.events.len(), |last| last + 1));
+        let last = trace.events.iter().rposition(is_store).filter(|_| visible && model != Model::Pslo);
+        let mut trace = prefix(trace, last.map_or(trace.events.len(), |last| last + 1));
         if trace.events.len() > LONGEST {
             trace = without_private(&trace);
         }
@@ -49,7 +53,7 @@ impl Failure {
     /// The orderings each of which alone prevents this execution. None if nothing was reordered, or if it takes several
     /// together.
     pub fn preventing(&self, model: Model) -> Vec<Ordering> {
-        if !is_possible(&self.trace, model) {
+        if !self.is_possible(model) {
             return Vec::new();
         }
         let weaker = weaker(model);
@@ -57,16 +61,23 @@ impl Failure {
         let met: BTreeSet<u32> = self.points.iter().flatten().copied().collect();
         for (point, before) in met.into_iter().flat_map(|point| [(point, true), (point, false)]) {
             let place = FencePosition { point, before };
-            let prevents = |order: &FenceOrder| {
-                let fenced = with_fences(&self.trace, &self.sides(&[(place, *order)]));
-                !is_possible(&fenced, model)
-            };
+            let prevents = |order: &FenceOrder| self.prevents((place, *order), model);
             if prevents(&FenceOrder::SeqCst) {
                 preventing.push((place, FenceOrder::SeqCst));
                 preventing.extend(weaker.iter().filter(|order| prevents(order)).map(|order| (place, *order)));
             }
         }
         preventing
+    }
+
+    /// Is it an execution of the model? If not, it says nothing of orderings.
+    pub fn is_possible(&self, model: Model) -> bool {
+        is_possible(&self.trace, model)
+    }
+
+    /// Does an ordering alone prevent it?
+    fn prevents(&self, ordering: Ordering, model: Model) -> bool {
+        !is_possible(&with_fences(&self.trace, &self.sides(&[ordering])), model)
     }
 
     /// Do these orderings together prevent it, and those that were in force not?

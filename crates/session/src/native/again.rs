@@ -156,7 +156,7 @@ pub fn reproduced(kind: FindingKind, results: &Results, trace: &Trace) -> bool {
 }
 
 /// Is the execution sequentially consistent? Of a long one only what several threads are concerned with is looked at.
-fn is_sequential(trace: &Trace) -> bool {
+pub fn is_sequential(trace: &Trace) -> bool {
     const LONG: usize = 1_000;
     let short = (trace.events.len() > LONG).then(|| without_private(trace));
     let execution = axioms::Execution::from_trace(short.as_ref().unwrap_or(trace));

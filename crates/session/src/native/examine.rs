@@ -137,7 +137,7 @@ impl<'a> Examiner<'a> {
             // The campaign that is run again is the one that met them.
             let deadline = Instant::now() + fix::TIME;
             for one in all.iter_mut().filter(|one| !self.is_suppressed(&one.found, &one.finding)) {
-                one.finding.fix = fix::fix(&campaign, one, deadline, log);
+                one.finding.fix = fix::fix(self.program, &campaign, one, deadline, log);
             }
         }
         let covered = all.extract_if(.., |one| self.is_suppressed(&one.found, &one.finding)).collect();

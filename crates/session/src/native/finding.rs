@@ -1,6 +1,6 @@
 //! A finding in the words of the source: stacks, memory, and why it could happen.
 
-use super::reason::{place, reason};
+use super::reason::{missed, place, reason};
 use super::symbolizer::Symbolizer;
 use fencepost_mailbox::{AddressKind, Memory, Report, Stack};
 use fencepost_native::host::Found;
@@ -62,6 +62,8 @@ pub fn add_details(finding: &mut Finding, report: &Report, trace: &Trace, halves
     if let (FindingKind::DataRace, [later, earlier]) = (report.kind, &report.sites[..]) {
         let atomic = |i: usize| report.stacks.get(i).is_some_and(|stack| stack.access.is_atomic());
         finding.reason = reason(trace, symbolizer, (*earlier, atomic(1)), (*later, atomic(0)), halves);
+    } else if report.kind != FindingKind::ScViolation {
+        finding.reason = missed(trace, symbolizer, report, halves);
     }
 }
 

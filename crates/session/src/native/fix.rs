@@ -1,14 +1,17 @@
-//! A change of the program that keeps a finding from happening: stronger memory orders, tried before they are told of.
+//! A change of the program that keeps a finding from happening: stronger memory orders, or under the hardware models
+//! fences, tried before they are told of.
 //!
 //! Where a value went from one thread to another and the two did not synchronise, the store can release and the load
 //! can acquire. Which ones these are the execution says; whether it helps is found out by running the campaign again
 //! with these orders in place of the program's own. A change that was not tried, or did not help, is not told.
 
+use super::Program;
 use super::examine::Examined;
+use super::fences;
 use super::reason::{WeakLink, place, weak_links};
 use crate::event::Log;
 use fencepost_mailbox::{Frame, Stronger};
-use fencepost_native::host::{self, Campaign};
+use fencepost_native::host::{self, Campaign, Found};
 use fencepost_report::stale_reads;
 use fencepost_trace::{Event, EventKind, FindingKind, Fix, Model, RmwOrder};
 use std::sync::Arc;
@@ -23,10 +26,22 @@ const MOST: u64 = 20_000;
 pub const TIME: Duration = Duration::from_secs(4);
 
 /// Looks for a change, and tries it, until then at the latest. Says so if there was no time.
-pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant, log: &mut Log<'_>) -> Option<Fix> {
-    if campaign.request.model != Model::C11 {
-        return None;
+pub fn fix(
+    program: &Program,
+    campaign: &Campaign,
+    one: &Examined,
+    deadline: Instant,
+    log: &mut Log<'_>,
+) -> Option<Fix> {
+    match campaign.request.model {
+        Model::C11 => stronger(campaign, one, deadline, log),
+        Model::Sc => None,
+        Model::Tso | Model::Pso | Model::Pslo => fences::fix(program, campaign, one, deadline, log),
     }
+}
+
+/// Stronger orders, for c11.
+fn stronger(campaign: &Campaign, one: &Examined, deadline: Instant, log: &mut Log<'_>) -> Option<Fix> {
     let again = one.again.as_ref()?;
     let links = links(one)?;
     let mut changes: Vec<Change> = Vec::new();
@@ -56,12 +71,17 @@ pub fn fix(campaign: &Campaign, one: &Examined, deadline: Instant, log: &mut Log
     let text = format!("make {}", words.join(" and "));
     match helps(campaign, one, &changes, deadline) {
         Tried::Helps(executions) => Some(Fix { text, executions }),
-        Tried::InVain => None,
+        Tried::InVain | Tried::Met(_) => None,
         Tried::NoTime => {
-            log.note(format!("there was no time to see whether this is a fix: {text}"));
+            no_time(&text, log);
             None
         }
     }
+}
+
+/// Says what there was no time for.
+pub fn no_time(text: &str, log: &mut Log<'_>) {
+    log.note(format!("there was no time to see whether this is a fix: {text}"));
 }
 
 /// A program point whose operations are to be stronger.
@@ -107,23 +127,30 @@ fn words(event: &Event, at: &str, to: RmwOrder) -> Option<String> {
 }
 
 /// What came of a change.
-enum Tried {
+pub enum Tried {
     /// The finding was not met in so many executions.
     Helps(u64),
-    /// It was, or nobody can tell.
+    /// It was, in this execution of the campaign with the change.
+    Met(Box<(Campaign, Found)>),
+    /// Nobody can tell.
     InVain,
     NoTime,
 }
 
 /// Is the finding not met any more?
 fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Instant) -> Tried {
+    let stronger = |change: &Change| Stronger { place: change.frame.clone(), to: change.to };
+    let mut changed = campaign.clone();
+    changed.request.stronger = changes.iter().map(stronger).collect();
+    tried(changed, one, deadline)
+}
+
+/// Runs the campaign, changed as it is, for as long as a change has to be tried.
+pub fn tried(mut changed: Campaign, one: &Examined, deadline: Instant) -> Tried {
     let executions = (one.found.first_execution + 1).saturating_mul(TIMES).max(LEAST);
     if executions > MOST {
         return Tried::InVain;
     }
-    let mut changed = campaign.clone();
-    let stronger = |change: &Change| Stronger { place: change.frame.clone(), to: change.to };
-    changed.request.stronger = changes.iter().map(stronger).collect();
     (changed.request.first, changed.request.count) = (0, executions);
     changed.request.stop_at_first = false;
     changed.request.ignored.clear();
@@ -132,8 +159,8 @@ fn helps(campaign: &Campaign, one: &Examined, changes: &[Change], deadline: Inst
     changed.checked = false;
     changed.progress = Arc::default();
     let Ok(results) = host::run_campaign(&changed) else { return Tried::InVain };
-    if results.found.iter().any(|found| one.is_named(found.report.fingerprint)) {
-        return Tried::InVain;
+    if let Some(met) = results.found.into_iter().find(|found| one.is_named(found.report.fingerprint)) {
+        return Tried::Met(Box::new((changed, met)));
     }
     if results.executions == executions { Tried::Helps(executions) } else { Tried::NoTime }
 }

@@ -12,6 +12,7 @@ mod check;
 mod conclude;
 mod cut_off;
 mod examine;
+mod fences;
 mod finding;
 mod fix;
 mod keeper;

@@ -1,12 +1,13 @@
 //! Why nothing orders two accesses that race, from the trace of an execution in which they do.
 
+use super::again::is_sequential;
 use super::symbolizer::Symbolizer;
-use fencepost_mailbox::AccessSite;
-use fencepost_report::Describe;
+use fencepost_mailbox::{AccessSite, Report};
+use fencepost_report::{Describe, Missed, Order};
 use fencepost_trace::{
-    Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, Trace, Value,
+    Event, EventId, EventKind, FenceOrder, Hidden, Label, LoadOrder, RmwOrder, StoreOrder, ThreadId, Trace, Value,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An access that takes part in a race: whose, and how many events of its thread come before it. If it is atomic, it
 /// is the next of them.
@@ -49,6 +50,56 @@ pub fn reason(
     reason.push(search.way(first, second));
     reason.extend(search.locks(first, second));
     reason
+}
+
+/// So many reads that did not see the newest store are told of.
+const MISSED: usize = 2;
+
+/// An execution that is longer is not asked whether it is sequentially consistent.
+const LONG: usize = 1_000;
+
+/// What threads did not see before something else than a race was found: the last of these reads that the threads of
+/// the finding made, or that led to something that they read. Nothing if an interleaving explains it. `halves`: as
+/// above.
+pub fn missed(trace: &Trace, symbolizer: &Symbolizer, report: &Report, halves: bool) -> Vec<String> {
+    if trace.events.len() <= LONG && is_sequential(trace) {
+        return Vec::new();
+    }
+    let order = if halves { Order::Graph } else { Order::Executed };
+    let until = report.after.filter(|_| !halves).map_or(usize::MAX, |after| after as usize);
+    let involved: Vec<ThreadId> = report.stacks.iter().map(|stack| ThreadId(stack.thread)).collect();
+    let search = Search { trace, symbolizer, threads: &[] };
+    let mut sentences: Vec<String> = Vec::new();
+    for missed in fencepost_report::missed(trace, order).iter().rev().filter(|missed| missed.read.index() <= until) {
+        if !involved.is_empty() && !leads_to(trace, missed.read, &involved) {
+            continue;
+        }
+        let sentence = search.missed(missed);
+        sentences.extend(sentence.filter(|sentence| !sentences.contains(sentence)));
+        if sentences.len() == MISSED {
+            break;
+        }
+    }
+    sentences.reverse();
+    sentences
+}
+
+/// Does an event belong to one of these threads, or does one of them read something that came of it?
+fn leads_to(trace: &Trace, event: EventId, threads: &[ThreadId]) -> bool {
+    let mut reached: Vec<ThreadId> = trace.event(event).map(|event| event.thread).into_iter().collect();
+    let mut written: HashSet<EventId> = HashSet::new();
+    for later in trace.events.iter().skip(event.index()) {
+        if let EventKind::Load { from, .. } | EventKind::Rmw { from, .. } = later.kind
+            && written.contains(&from)
+            && !reached.contains(&later.thread)
+        {
+            reached.push(later.thread);
+        }
+        if reached.contains(&later.thread) && later.kind.written().is_some() {
+            written.insert(later.id);
+        }
+    }
+    threads.iter().any(|thread| reached.contains(thread))
 }
 
 /// A read of another thread's write that brought no order with it.
@@ -140,6 +191,27 @@ impl<'a> Search<'a> {
             (_, Some(_)) => format!("operation on {}{at}", event.kind.location().map(name).unwrap_or_default()),
             (EventKind::Commit { .. }, _) => format!("operation{at}"),
         }
+    }
+
+    /// `thread 1's relaxed load of x at f.c:12 read 0, although thread 2 had written 1 at f.c:8`.
+    fn missed(&self, missed: &Missed) -> Option<String> {
+        let (read, newer) = (self.trace.event(missed.read)?, self.trace.event(missed.newer)?);
+        let value = |event: &Event, value: Value| {
+            event.kind.location().map(|at| self.symbolizer.value(at, value)).unwrap_or_default()
+        };
+        let seen = match read.kind {
+            EventKind::Load { value: seen, .. } | EventKind::Rmw { read: seen, .. } => value(read, seen),
+            _ => return None,
+        };
+        let (written, at, by) = (value(newer, newer.kind.written()?), self.place(newer), newer.thread);
+        if written == seen {
+            return None;
+        }
+        let unseen = match missed.buffered {
+            true => format!("while thread {by}'s store of {written}{at} was still in its buffer"),
+            false => format!("although thread {by} had written {written}{at}"),
+        };
+        Some(format!("thread {}'s {} read {seen}, {unseen}", read.thread, self.what(read)))
     }
 
     /// The last thing of the first access's thread that happens before the second.

@@ -137,8 +137,10 @@ impl Describe for Symbolizer {
     fn value(&self, at: Location, value: Value) -> String {
         // Where programs, their heap and their stacks are: a number of that size is an address.
         const ADDRESSES: std::ops::Range<u128> = 0x5000_0000_0000..0x8000_0000_0000;
+        // Greater numbers are no counts, but for those that count down from zero: memory that nobody wrote, or bits.
+        const PATTERNS: std::ops::Range<u128> = 0x8000_0000_0000..0xffff_ffff_0000_0000;
         match at.size {
-            Size::B8 if ADDRESSES.contains(&value.0) => format!("{:#x}", value.0),
+            Size::B8 if ADDRESSES.contains(&value.0) || PATTERNS.contains(&value.0) => format!("{:#x}", value.0),
             _ => value.to_string(),
         }
     }
