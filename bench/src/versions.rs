@@ -31,7 +31,7 @@ const ROUNDS: usize = 3;
 /// Prints the tables.
 pub fn measure() {
     let Some(versions) = versions() else {
-        println!("{VARIABLE}='BEFORE AFTER' names the two executables of fencepost to be compared.");
+        println!("{VARIABLE}='BEFORE AFTER' names two executables of fencepost, to be compared.");
         return;
     };
     stay_on_one_core();
@@ -46,14 +46,35 @@ pub fn measure() {
     println!("Time after over time before, geometric mean of {} rows: {mean:.3}", ratios.len());
 }
 
-fn versions() -> Option<[PathBuf; 2]> {
+fn versions() -> Option<[Version; 2]> {
     let value = std::env::var(VARIABLE).ok()?;
-    let paths: Vec<PathBuf> = value.split_whitespace().map(PathBuf::from).collect();
-    paths.try_into().ok()
+    let versions: Option<Vec<Version>> = value.split_whitespace().map(Version::new).collect();
+    versions?.try_into().ok()
+}
+
+/// An executable, and the options that the first versions do not have: they know one method of exploration, and show
+/// findings as they were met.
+struct Version {
+    path: PathBuf,
+    graph: &'static [&'static str],
+    as_met: &'static [&'static str],
+}
+
+impl Version {
+    /// `None` if it does not start.
+    fn new(path: &str) -> Option<Version> {
+        let knows = |subcommand: &str, option: &str| {
+            let help = Command::new(path).args([subcommand, "--help"]).output().ok()?;
+            Some(String::from_utf8_lossy(&help.stdout).contains(option))
+        };
+        let graph: &[&str] = if knows("check", "--method")? { &["--method", "graph"] } else { &[] };
+        let as_met: &[&str] = if knows("test", "--no-minimize")? { &["--no-minimize"] } else { &[] };
+        Some(Version { path: path.into(), graph, as_met })
+    }
 }
 
 struct Pair {
-    versions: [PathBuf; 2],
+    versions: [Version; 2],
     directory: PathBuf,
 }
 
@@ -66,11 +87,7 @@ impl Pair {
             let program = check::compile(&self.directory, name, defines);
             for model in MODELS {
                 let rounds = self.rounds(|fencepost| {
-                    let mut flags = vec!["--model", model, "--jobs", "1"];
-                    // The first versions have no other method.
-                    if knows(fencepost, "check", "--method") {
-                        flags.extend(["--method", "graph"]);
-                    }
+                    let flags = [&["--model", model, "--jobs", "1"], fencepost.graph].concat();
                     let result = self.run(fencepost, "check", &flags, &program);
                     format!("{} {}", result["executions"], result["verdict"])
                 });
@@ -111,7 +128,7 @@ impl Pair {
         }
         for model in MODELS {
             let rounds = self.rounds(|fencepost| {
-                let mut command = Command::new(fencepost);
+                let mut command = Command::new(&fencepost.path);
                 command.args(["litmus", "--model", model, "--jobs", "1"]).arg(&tests);
                 let output = command.current_dir(&self.directory).output().expect("fencepost starts");
                 let text = String::from_utf8_lossy(&output.stdout);
@@ -150,13 +167,9 @@ impl Pair {
         println!();
     }
 
-    fn found(&self, fencepost: &Path, model: &str, program: &Path) -> Found {
+    fn found(&self, fencepost: &Version, model: &str, program: &Path) -> Found {
         let executions = EXECUTIONS.to_string();
-        let mut flags = vec!["--model", model, "--executions", &executions, "--keep-going"];
-        // The first versions show findings as they were met.
-        if knows(fencepost, "test", "--no-minimize") {
-            flags.push("--no-minimize");
-        }
+        let flags = [&["--model", model, "--executions", &executions, "--keep-going"], fencepost.as_met].concat();
         let result = self.run(fencepost, "test", &flags, program);
         let findings = result["findings"].as_array().into_iter().flatten();
         let mut found: Vec<(String, Value)> = findings
@@ -174,7 +187,7 @@ impl Pair {
     }
 
     /// Runs both versions in turns.
-    fn rounds(&self, run: impl Fn(&Path) -> String) -> Rounds {
+    fn rounds(&self, run: impl Fn(&Version) -> String) -> Rounds {
         let mut rounds = Rounds { seconds: [f64::MAX; 2], results: [const { String::new() }; 2] };
         for _ in 0..ROUNDS {
             for (version, fencepost) in self.versions.iter().enumerate() {
@@ -187,8 +200,8 @@ impl Pair {
     }
 
     /// The report of one run.
-    fn run(&self, fencepost: &Path, subcommand: &str, flags: &[&str], program: &Path) -> Value {
-        let mut command = Command::new(fencepost);
+    fn run(&self, fencepost: &Version, subcommand: &str, flags: &[&str], program: &Path) -> Value {
+        let mut command = Command::new(&fencepost.path);
         command.arg(subcommand).args(flags).args(["--format", "json"]).arg(program).current_dir(&self.directory);
         let output = command.output().expect("fencepost starts");
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
@@ -201,12 +214,6 @@ impl Pair {
 struct Found {
     text: String,
     recorded: Vec<Value>,
-}
-
-/// Does this version have such an option?
-fn knows(fencepost: &Path, subcommand: &str, option: &str) -> bool {
-    let help = Command::new(fencepost).args([subcommand, "--help"]).output().expect("fencepost starts");
-    String::from_utf8_lossy(&help.stdout).contains(option)
 }
 
 /// What a number of rounds showed: the least time of each version, and its last result.
