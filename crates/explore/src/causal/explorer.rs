@@ -166,7 +166,7 @@ impl<T: Threads> Explorer<T> {
         match self.explore_open(visitor, between) {
             Ok(Flow::Continue(())) => Ok(Halt::Done),
             Ok(Flow::Break(())) => Ok(Halt::Stopped),
-            Err(Restart::Merged(merged)) => {
+            Err(Restart::Anew(merged)) => {
                 self.start_over(merged);
                 Ok(Halt::Anew)
             }
@@ -201,7 +201,7 @@ impl<T: Threads> Explorer<T> {
         &mut self,
         visitor: &mut V,
         mut between: impl FnMut(&mut Self) -> Flow,
-    ) -> Result<Flow, Restart> {
+    ) -> Result<Flow, Restart<Cells>> {
         while let Some(task) = self.tasks.pop() {
             if let Some((cell, others)) = self.is_met_anyway(&task) {
                 self.watch(task, vec![cell], others, Vec::new());
@@ -213,7 +213,7 @@ impl<T: Threads> Explorer<T> {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
                     return Err(match self.cells.take_merged() {
-                        Some(merged) => Restart::Merged(merged),
+                        Some(merged) => Restart::Anew(merged),
                         None => Restart::Error(error),
                     });
                 }

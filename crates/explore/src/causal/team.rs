@@ -6,6 +6,7 @@
 use super::explorer::{Equivalence, Explorer};
 use super::part::Saved;
 use super::task::Task;
+use crate::graph::cells::Cells;
 use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Visitor};
 use fencepost_engine::{Threads, WaitSets};
 use fencepost_trace::Answers;
@@ -34,7 +35,7 @@ struct Queue {
     /// Tasks, with what values of condition variables in them stand for.
     tasks: Vec<(Task, WaitSets)>,
     busy: usize,
-    restart: Option<Restart>,
+    restart: Option<Restart<Cells>>,
 }
 
 const HELD: &str = "no worker panics while it holds the queue";
@@ -68,7 +69,7 @@ impl Pool {
         self.changed.notify_one();
     }
 
-    fn stop(&self, restart: Option<Restart>) {
+    fn stop(&self, restart: Option<Restart<Cells>>) {
         let mut queue = self.queue.lock().expect(HELD);
         queue.restart = queue.restart.take().or(restart);
         self.stop.store(true, Ordering::Relaxed);
@@ -137,7 +138,7 @@ impl<T: Threads + Clone + Send> Team<T> {
             let (more, restart, stopped) = self.work(&begin, &pause);
             match restart {
                 Some(Restart::Error(error)) => return Err(error),
-                Some(Restart::Merged(cells)) => {
+                Some(Restart::Anew(cells)) => {
                     self.workers.iter_mut().for_each(|worker| {
                         worker.start_over(cells.clone());
                         worker.tasks.clear();
@@ -158,7 +159,7 @@ impl<T: Threads + Clone + Send> Team<T> {
         &mut self,
         begin: &(impl Fn() -> V + Sync),
         pause: &(impl Fn(usize) -> bool + Sync),
-    ) -> (Vec<V>, Option<Restart>, bool) {
+    ) -> (Vec<V>, Option<Restart<Cells>>, bool) {
         let [first, others @ ..] = &mut self.workers[..] else { unreachable!("there is a worker") };
         others.iter_mut().for_each(|other| other.learn_from(first));
         let pool = Pool {

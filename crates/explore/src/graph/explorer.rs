@@ -65,9 +65,9 @@ pub(super) struct Context {
 
 /// Why an exploration cannot go on as it is.
 #[derive(Debug)]
-pub(crate) enum Restart {
-    /// Accesses overlap: start over with these cells.
-    Merged(Cells),
+pub(crate) enum Restart<A> {
+    /// It has to start over with this: accesses overlap, or others have observed rounds of a loop that waits.
+    Anew(A),
     Error(ExploreError),
 }
 
@@ -134,7 +134,7 @@ impl<T: Threads> Explorer<T> {
             let mut visitor = begin();
             match self.explore_waiting(&mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
-                Err(Restart::Merged(cells)) => self.waiting = vec![Task::with(cells)],
+                Err(Restart::Anew(task)) => self.waiting = vec![task],
                 Err(Restart::Error(error)) => return Err(error),
             }
         }
@@ -144,7 +144,7 @@ impl<T: Threads> Explorer<T> {
         &mut self,
         visitor: &mut V,
         between: &mut impl FnMut(&mut Self) -> Flow,
-    ) -> Result<Flow, Restart> {
+    ) -> Result<Flow, Restart<Task>> {
         while let Some(task) = self.waiting.pop() {
             if self.explore_task(task, visitor, &mut *between)?.is_break() {
                 return Ok(Flow::Break(()));
@@ -160,7 +160,8 @@ impl<T: Threads> Explorer<T> {
             let mut graph = context.graph.clone();
             graph.truncate(last.index() + 1);
             let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
-            Some(Task { graph, todo, cells, sets, loops: self.walk.loops })
+            let (loops, unobserved) = (self.walk.loops, self.walk.unobserved.clone());
+            Some(Task { graph, todo, cells, sets, loops, unobserved })
         });
         self.waiting.iter().cloned().chain(open).collect()
     }
@@ -172,10 +173,11 @@ impl<T: Threads> Explorer<T> {
         task: Task,
         visitor: &mut V,
         mut between: impl FnMut(&mut Self) -> Flow,
-    ) -> Result<Flow, Restart> {
+    ) -> Result<Flow, Restart<Task>> {
         self.cells = task.cells;
         self.walk.sets.learn(&task.sets);
         self.walk.loops |= task.loops;
+        self.walk.unobserved = task.unobserved;
         self.recycle_all();
         let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         context.graph = task.graph;
@@ -188,6 +190,12 @@ impl<T: Threads> Explorer<T> {
             }
             pending = false;
             let run = self.run();
+            if let Some(thread) = self.walk.observed.take() {
+                let mut unobserved = std::mem::take(&mut self.walk.unobserved);
+                unobserved.resize(unobserved.len().max(thread.index() + 1), 0);
+                unobserved[thread.index()] += 1;
+                return Err(Restart::Anew(Task::with(self.cells.clone()).going(unobserved)));
+            }
             let graph = &self.contexts.last().expect("a run has a context").graph;
             let complete = matches!(run, Run::Complete) && self.walk.ends.iter().all(|end| end.failure.is_none());
             if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)))
@@ -240,9 +248,9 @@ impl<T: Threads> Explorer<T> {
         if wanted { all_races(graph) } else { Vec::new() }
     }
 
-    fn restart_for(&mut self, error: ExploreError) -> Restart {
+    fn restart_for(&mut self, error: ExploreError) -> Restart<Task> {
         match self.cells.take_merged() {
-            Some(merged) => Restart::Merged(merged),
+            Some(merged) => Restart::Anew(Task::with(merged).going(self.walk.unobserved.clone())),
             None => Restart::Error(error),
         }
     }
@@ -258,16 +266,25 @@ impl<T: Threads> Explorer<T> {
         let contexts = std::mem::take(&mut self.contexts);
         let checker = std::mem::replace(&mut self.checker, other);
         let before = std::mem::replace(&mut self.options.model, model);
-        let cells = self.cells.clone();
-        let (todo, cells_of_it, sets) = (Vec::new(), Cells::of(&graph, &self.cells), WaitSets::default());
-        let task = Task { graph, todo, cells: cells_of_it, sets, loops: 0 };
-        let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
-        self.recycle_all();
-        (self.contexts, self.checker, self.options.model, self.cells) = (contexts, checker, before, cells);
+        let (cells, unobserved) = (self.cells.clone(), self.walk.unobserved.clone());
+        let mut going = unobserved.clone();
+        let explored = loop {
+            let (cells, sets) = (Cells::of(&graph, &cells), WaitSets::default());
+            let (todo, unobserved) = (Vec::new(), going.clone());
+            let task = Task { graph: graph.clone(), todo, cells, sets, loops: 0, unobserved };
+            let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
+            self.recycle_all();
+            match explored {
+                Err(Restart::Anew(task)) if task.unobserved != going => going = task.unobserved,
+                explored => break explored,
+            }
+        };
+        (self.contexts, self.checker, self.options.model) = (contexts, checker, before);
+        (self.cells, self.walk.unobserved) = (cells, unobserved);
         match explored {
             Err(Restart::Error(error)) => Err(error),
             // That the cells are too narrow the exploration at hand will find out itself.
-            Ok(_) | Err(Restart::Merged(_)) => Ok(()),
+            Ok(_) | Err(Restart::Anew(_)) => Ok(()),
         }
     }
 
@@ -280,7 +297,8 @@ impl<T: Threads> Explorer<T> {
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
         let (cells, sets) = (self.cells.clone(), self.walk.sets.clone());
-        Some(Task { graph, todo: vec![alternative], cells, sets, loops: self.walk.loops })
+        let (loops, unobserved) = (self.walk.loops, self.walk.unobserved.clone());
+        Some(Task { graph, todo: vec![alternative], cells, sets, loops, unobserved })
     }
 
     /// How many alternatives are left to be tried.

@@ -7,7 +7,7 @@ use super::explorer::{Context, Explorer, Options, Races};
 use super::maximal::{maximal_after, race_with};
 use super::task::Alternative;
 use super::visitor::Stuck;
-use super::walk::{Ending, Settled, State};
+use super::walk::{Around, Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::{Access, Guard, Model, StoreOrder, ThreadId, Value};
@@ -58,7 +58,7 @@ impl<T: Threads> Explorer<T> {
         }
         // A guarded read that the last write does not let through comes after everything else: see the module's
         // documentation.
-        let mut waiting = None;
+        let (mut waiting, mut again) = (None, None);
         for t in 0..self.walk.threads.len() {
             let thread = ThreadId(t as u32);
             let state = self.walk.threads[t].state;
@@ -108,23 +108,35 @@ impl<T: Threads> Explorer<T> {
                 waiting.get_or_insert((thread, access, place));
                 continue;
             }
-            if let Some(spinning) = self.walk.round_without_effect(&context.graph, thread) {
-                self.walk.threads[t].state = spinning;
-                continue;
+            match self.walk.goes_around(&context.graph, thread, self.walk.may_go_unobserved(thread)) {
+                Around::InVain(spinning) => self.walk.threads[t].state = spinning,
+                // Who has observed it may be in the middle of a round, which is taken out with this one.
+                Around::Again => {
+                    again.get_or_insert((thread, access, place));
+                }
+                Around::No => return Ok(self.add_read(thread, access, place)),
             }
+        }
+        if let Some((thread, access, place)) = again {
+            self.walk.count_observed(&current(&mut self.contexts).graph, thread);
             return Ok(self.add_read(thread, access, place));
         }
         if let Some((thread, access, place)) = waiting {
             // Who has gone around a loop for nothing, and would have to wait where it began, waits there in the
             // execution without that round as well.
-            if let Some(spinning) = self.walk.round_without_effect(&current(&mut self.contexts).graph, thread) {
+            let graph = &current(&mut self.contexts).graph;
+            if let Around::InVain(spinning) = self.walk.goes_around(graph, thread, 0) {
                 self.walk.threads[thread.index()].state = spinning;
                 return Ok(None);
             }
             self.add_wait(thread, access, place);
             return Ok(None);
         }
-        Ok(Some(match self.walk.end(&self.context().graph) {
+        let graph = &current(&mut self.contexts).graph;
+        if !self.walk.unobserved.is_empty() && self.walk.has_gone_in_vain(graph) {
+            return Ok(Some(Run::Stuck(Stuck::Redundant)));
+        }
+        Ok(Some(match self.walk.end(graph) {
             Ending::Complete => Run::Complete,
             Ending::Stuck(stuck) => Run::Stuck(stuck),
         }))

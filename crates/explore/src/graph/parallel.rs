@@ -26,7 +26,7 @@ struct Pool {
 struct Queue {
     tasks: Vec<Task>,
     busy: usize,
-    restart: Option<Restart>,
+    restart: Option<Restart<Task>>,
 }
 
 impl Pool {
@@ -57,7 +57,7 @@ impl Pool {
     }
 
     /// A worker is done with its task, but for what is left of it.
-    fn finished(&self, result: Result<Flow, Restart>, left: Vec<Task>) {
+    fn finished(&self, result: Result<Flow, Restart<Task>>, left: Vec<Task>) {
         let mut queue = self.queue.lock().expect("no worker panics while it holds the queue");
         queue.busy -= 1;
         queue.tasks.extend(left);
@@ -152,9 +152,7 @@ where
             let halt = if pool.stop.into_inner() { Halt::Stopped } else { Halt::Done };
             Ok(Phase { visitors, left, halt })
         }
-        Some(Restart::Merged(wider)) => {
-            Ok(Phase { visitors: Vec::new(), left: vec![Task::with(wider)], halt: Halt::Anew })
-        }
+        Some(Restart::Anew(task)) => Ok(Phase { visitors: Vec::new(), left: vec![task], halt: Halt::Anew }),
         Some(Restart::Error(error)) => Err(error),
     }
 }

@@ -29,7 +29,27 @@
 //!
 //! 3 is a question about the whole graph: a thread that was stopped goes on when somebody reads what its round wrote
 //! in between (a failed attempt to take the lock that it held). It is asked anew for every step, so that who goes
-//! next depends on the graph alone.
+//! next depends on the graph alone. Such a thread goes on only when nobody else can: who has observed its round may be
+//! in the middle of one of its own, with which it is taken out as soon as that is complete.
+//!
+//! # Rounds that were observed
+//!
+//! The argument that every graph `G` is visited (`graph`) follows a run that agrees with `G`, but for *fillers*, events
+//! that are deleted in the end. If others observe a round in `G`, and the one who does is a filler at some point of the
+//! run, then nobody observes the round there, the thread is stopped, and the run does not come to `G`. (Not if the
+//! round itself depends on the observer: one that has counted itself in between, and out later, is there with the
+//! round.) So a thread must be let go on after rounds that nobody has observed, as many as of its rounds are observed
+//! in `G`: what it has done in the run it does in `G`, where each round that it has left behind has been observed.
+//!
+//! How many these are is learnt on the way. A thread of which `n` rounds have been observed in some graph may go `n`
+//! rounds unobserved; when one more is met, the exploration starts over (`Walk::unobserved`). In the end nothing is
+//! missing. Suppose that in some graph `n + 1` rounds of a thread are observed that may go `n`. Take what is before
+//! the last of these rounds and before those who observe them. This is a graph in which the thread leaves `n` rounds
+//! behind. So it is visited by the argument above, and the thread was found to have one more.
+//!
+//! Where threads go on unobserved, graphs are met in which nobody observes them to the end. They show what the
+//! executions without these rounds show and count as blocked (`Walk::has_gone_in_vain`). Most programs have no such
+//! round, and nothing of this happens.
 
 use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::ThreadId;
@@ -74,29 +94,52 @@ impl Round {
 /// Where a thread stands: its label, and its local state.
 pub(crate) type Standing = (u32, u64);
 
-/// Has what `thread` did from its event number `round` on no effect? `standing` says where another thread stands now,
-/// if it is about to read.
-pub(crate) fn is_without_effect(
+/// What a round does to others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    /// Nothing: it can be taken out.
+    None,
+    /// It would do nothing, were it not for others who have read a value in between, and on whom it does not depend.
+    Observed,
+    /// It has changed something, or depends on somebody who has observed it.
+    Lasting,
+}
+
+/// What the events `from..to` of `thread` do to others, after which it stands where it stood before. `standing` says
+/// where another thread stands now, if it is about to read.
+pub(crate) fn effect(
     graph: &Graph,
     thread: ThreadId,
-    round: usize,
+    (from, to): (usize, usize),
     mut standing: impl FnMut(ThreadId) -> Option<Standing>,
-) -> bool {
-    let last = Round { thread, from: round, to: graph.thread(thread).len() };
+) -> Effect {
+    let last = Round { thread, from, to };
     let mut set = Set { rounds: [last; MOST_ROUNDS], known: 1 };
     loop {
         match set.lacks(graph) {
-            Lack::Nothing => return true,
-            Lack::Effect => return false,
+            Lack::Nothing => return Effect::None,
+            Lack::Effect => return Effect::Lasting,
             Lack::Round(node) => {
                 let data = graph.node(node);
                 let found = round_around(graph, data.thread, data.index as usize, standing(data.thread));
                 if !found.is_some_and(|round| set.add(round)) {
-                    return false;
+                    // What is before the end of the round stays wherever the round does.
+                    let last = graph.thread(thread)[to - 1];
+                    return if graph.porf_le(node, last) { Effect::Lasting } else { Effect::Observed };
                 }
             }
         }
     }
+}
+
+/// Has what `thread` did from its event number `round` on no effect?
+pub(crate) fn is_without_effect(
+    graph: &Graph,
+    thread: ThreadId,
+    round: usize,
+    standing: impl FnMut(ThreadId) -> Option<Standing>,
+) -> bool {
+    effect(graph, thread, (round, graph.thread(thread).len()), standing) == Effect::None
 }
 
 /// Rounds that are taken out together.

@@ -39,6 +39,9 @@ pub struct Task {
     pub(super) sets: WaitSets,
     /// Where threads are known to come by again: see [`Walk`](super::walk::Walk).
     pub(super) loops: u64,
+    /// By thread, how many rounds that write, and that nobody has observed, it may go: see `rounds`.
+    #[serde(default)]
+    pub(super) unobserved: Vec<u32>,
 }
 
 impl Task {
@@ -49,7 +52,13 @@ impl Task {
 
     /// The whole exploration, of a program of which it is known which bytes belong together.
     pub(super) fn with(cells: Cells) -> Task {
-        Task { graph: Graph::new(), todo: Vec::new(), cells, sets: WaitSets::default(), loops: 0 }
+        let (todo, sets, unobserved) = (Vec::new(), WaitSets::default(), Vec::new());
+        Task { graph: Graph::new(), todo, cells, sets, loops: 0, unobserved }
+    }
+
+    /// The same, in which each thread may go so many rounds that nobody has observed.
+    pub(super) fn going(self, unobserved: Vec<u32>) -> Task {
+        Task { unobserved, ..self }
     }
 
     /// How many alternatives it holds; each leads to one graph at least, or turns out to be none.

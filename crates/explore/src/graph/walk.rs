@@ -2,7 +2,7 @@
 
 use super::error::ExploreError;
 use super::event::{ReadEffect, is_forced, read_effect, store_flags};
-use super::rounds;
+use super::rounds::{self, Effect};
 use super::visitor::{End, Stuck};
 use fencepost_engine::{Lowering, Position, Stage, Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
@@ -132,6 +132,15 @@ pub(crate) struct Stand {
     ends: Vec<End>,
 }
 
+/// Has a thread gone around a loop?
+pub(super) enum Around {
+    No,
+    /// Yes, and it goes on: others have observed it, or may still do so.
+    Again,
+    /// Without effect: it waits like this.
+    InVain(State),
+}
+
 /// How a run of the program ends, when nobody can go on.
 pub(crate) enum Ending {
     Complete,
@@ -155,6 +164,10 @@ pub(crate) struct Walk<T> {
     creation: Option<Creation>,
     /// How many rounds without effect a thread may go before it is taken to wait.
     pub(super) rounds: u32,
+    /// By thread, how many rounds that write, and that nobody has observed, it may go: see `rounds`.
+    pub(super) unobserved: Vec<u32>,
+    /// A thread of which others have observed more rounds than that.
+    pub(super) observed: Option<ThreadId>,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(crate) ends: Vec<End>,
 }
@@ -173,6 +186,8 @@ impl<T: Threads> Walk<T> {
             patience,
             creation: None,
             rounds: 0,
+            unobserved: Vec::new(),
+            observed: None,
             ends: Vec::new(),
         }
     }
@@ -428,18 +443,33 @@ impl<T: Threads> Walk<T> {
     /// If the thread stands where it stood before, with the same local state and without having had an effect since:
     /// it waits.
     pub(crate) fn round_without_effect(&mut self, graph: &Graph, thread: ThreadId) -> Option<State> {
+        match self.goes_around(graph, thread, self.may_go_unobserved(thread)) {
+            Around::InVain(state) => Some(state),
+            Around::Again | Around::No => None,
+        }
+    }
+
+    /// How many rounds that write, and that nobody has observed, the thread may go.
+    pub(super) fn may_go_unobserved(&self, thread: ThreadId) -> u32 {
+        self.unobserved.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// Does the thread stand where it stood before, with the same local state? It may have gone `more` rounds that
+    /// write, and that nobody has observed.
+    pub(super) fn goes_around(&mut self, graph: &Graph, thread: ThreadId, more: u32) -> Around {
         let label = self.program.label(thread);
         let events = graph.thread(thread);
         let mut digest = None;
         let mut writes = 0;
         // The last round, and how many there were before it.
         let (mut last, mut met) = (None, 0);
+        let mut again = false;
         for (i, node) in events.iter().enumerate().rev() {
             let data = graph.node(*node);
             if data.flags.has(Flags::WRITE) {
                 writes += 1;
                 if writes > rounds::MOST_WRITES {
-                    return None;
+                    break;
                 }
             }
             if data.label != label || !data.flags.has(Flags::READ) {
@@ -454,27 +484,89 @@ impl<T: Threads> Walk<T> {
                 self.loops |= bit_of(label);
                 continue;
             }
-            if writes == 0 || rounds::is_without_effect(graph, thread, i, |other| self.standing(graph, other)) {
-                let now = match digest {
-                    Some(now) => now,
-                    None => {
-                        let now = self.local_state(thread)?;
-                        digest = Some(now);
-                        now
-                    }
-                };
-                self.loops |= bit_of(label);
-                if now == data.digest {
-                    last = last.or(Some(State::Spinning { round: i as u32, writes: writes > 0 }));
-                    if met == self.rounds {
-                        self.program.takes_to_wait(thread);
-                        return last;
-                    }
-                    met += 1;
-                }
+            let effect = match writes {
+                0 => Effect::None,
+                _ => rounds::effect(graph, thread, (i, events.len()), |other| self.standing(graph, other)),
+            };
+            if effect == Effect::Lasting {
+                continue;
             }
+            let now = match digest {
+                Some(now) => now,
+                None => {
+                    let Some(now) = self.local_state(thread) else { return Around::No };
+                    digest = Some(now);
+                    now
+                }
+            };
+            self.loops |= bit_of(label);
+            if now != data.digest {
+                continue;
+            }
+            if effect == Effect::Observed {
+                again = true;
+                continue;
+            }
+            let state = State::Spinning { round: i as u32, writes: writes > 0 };
+            // Rounds that write, and that nobody has observed, are taken for one.
+            let state = if writes > 0 && more > 0 { state } else { last.unwrap_or(state) };
+            if met >= self.rounds && (writes == 0 || met >= more) {
+                self.program.takes_to_wait(thread);
+                return Around::InVain(state);
+            }
+            last = Some(state);
+            met += 1;
+            again |= writes > 0 && more > 0;
         }
-        None
+        if again { Around::Again } else { Around::No }
+    }
+
+    /// Counts the rounds of this thread, which stands where it began them, that others have observed, and notes if
+    /// there are more than it may go unobserved.
+    pub(super) fn count_observed(&mut self, graph: &Graph, thread: ThreadId) {
+        let Some(now) = self.standing(graph, thread) else { return };
+        let data = |i: usize| graph.node(graph.thread(thread)[i]);
+        let ends = graph.thread(thread).len();
+        let is_there = |i: &usize| data(*i).flags.has(Flags::READ) && (data(*i).label, data(*i).digest) == now;
+        let starts: Vec<usize> = (0..ends).filter(is_there).collect();
+        let next = starts.iter().skip(1).copied().chain([ends]);
+        let rounds = starts.iter().copied().zip(next);
+        let is_observed = |round: &(usize, usize)| {
+            rounds::effect(graph, thread, *round, |other| self.standing(graph, other)) == Effect::Observed
+        };
+        if rounds.filter(is_observed).count() as u32 > self.may_go_unobserved(thread) {
+            self.observed = Some(thread);
+        }
+    }
+
+    /// Has a thread gone a round without effect, and gone on? What it does is done in an execution without that round
+    /// as well.
+    pub(super) fn has_gone_in_vain(&mut self, graph: &Graph) -> bool {
+        (0..self.threads.len()).any(|t| {
+            let thread = ThreadId(t as u32);
+            let events = graph.thread(thread);
+            let waits_from = match self.threads[t].state {
+                State::Spinning { round, .. } => round as usize,
+                _ => events.len().saturating_sub(1),
+            };
+            let standing = |i: usize| {
+                let data = graph.node(events[i]);
+                (data.flags.has(Flags::READ) && data.digest != 0).then_some((data.label, data.digest))
+            };
+            let writes = |from: usize, to: usize| {
+                events[from..to].iter().filter(|node| graph.node(**node).flags.has(Flags::WRITE)).count()
+            };
+            (1..=waits_from).any(|to| {
+                standing(to).is_some_and(|stands| {
+                    (0..to).any(|from| {
+                        standing(from) == Some(stands)
+                            && (1..=rounds::MOST_WRITES).contains(&writes(from, to))
+                            && rounds::effect(graph, thread, (from, to), |other| self.standing(graph, other))
+                                == Effect::None
+                    })
+                })
+            })
+        })
     }
 
     /// Does a thread that was found to wait still do so, now that the graph has grown?

@@ -47,7 +47,11 @@ unsafe impl GlobalAlloc for Arena {
         }
         if state.next == 0 {
             match sys::reserve(ARENA.start, ARENA.length) {
-                Some(base) => state.next = base,
+                Some(base) => {
+                    state.next = base;
+                    // A new page costs more than what is done in it.
+                    sys::prefer_large_pages(base, ARENA.length);
+                }
                 None => return std::ptr::null_mut(),
             }
         }

@@ -95,6 +95,14 @@ pub fn discard(address: usize, length: usize) {
     plain(libc::SYS_madvise, [address, length, libc::MADV_DONTNEED as usize, 0, 0, 0]);
 }
 
+/// Asks for large pages where this memory is touched: one fault then does the work of 512. Only where large means
+/// 2 MiB, and not half a gigabyte as with the largest pages of other processors.
+pub fn prefer_large_pages(address: usize, length: usize) {
+    if cfg!(target_arch = "x86_64") {
+        plain(libc::SYS_madvise, [address, length, libc::MADV_HUGEPAGE as usize, 0, 0, 0]);
+    }
+}
+
 pub fn unmap(address: usize, length: usize) {
     plain(libc::SYS_munmap, [address, length, 0, 0, 0, 0]);
 }
