@@ -166,8 +166,8 @@ impl<T: Threads> Explorer<T> {
         match self.explore_open(visitor, between) {
             Ok(Flow::Continue(())) => Ok(Halt::Done),
             Ok(Flow::Break(())) => Ok(Halt::Stopped),
-            Err(Restart::Merged(merged)) => {
-                self.start_over(merged);
+            Err(Restart::Anew { cells, .. }) => {
+                self.start_over(cells);
                 Ok(Halt::Anew)
             }
             Err(Restart::Error(error)) => Err(error),
@@ -213,7 +213,7 @@ impl<T: Threads> Explorer<T> {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
                     return Err(match self.cells.take_merged() {
-                        Some(merged) => Restart::Merged(merged),
+                        Some(cells) => Restart::Anew { cells, volunteers: 0 },
                         None => Restart::Error(error),
                     });
                 }

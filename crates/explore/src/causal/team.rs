@@ -137,7 +137,7 @@ impl<T: Threads + Clone + Send> Team<T> {
             let (more, restart, stopped) = self.work(&begin, &pause);
             match restart {
                 Some(Restart::Error(error)) => return Err(error),
-                Some(Restart::Merged(cells)) => {
+                Some(Restart::Anew { cells, .. }) => {
                     self.workers.iter_mut().for_each(|worker| {
                         worker.start_over(cells.clone());
                         worker.tasks.clear();

@@ -5,6 +5,7 @@ use super::error::ExploreError;
 use super::event::{ReadEffect, read_effect, set_source, store_flags};
 use super::extend::{Run, current, note_revisits};
 use super::maximal::all_races;
+use super::preemptions::{Extent, Preemptions};
 use super::task::{Alternative, Task};
 use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
@@ -29,6 +30,8 @@ pub struct Options {
     /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are
     /// like those without, unless somebody asks for the accesses of the round themselves.
     pub rounds: u32,
+    /// Only executions with at most so many preemptions: see [`Preemptions`].
+    pub preemptions: Option<u32>,
 }
 
 /// What becomes of an execution with a race.
@@ -46,7 +49,8 @@ impl Options {
     /// The defaults under one model.
     pub fn new(model: Model) -> Options {
         let drains = model.is_hardware();
-        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End, drains, rounds: 0 }
+        let (spurious_failures, races) = (true, Races::End);
+        Options { model, max_events: 100_000, spurious_failures, races, drains, rounds: 0, preemptions: None }
     }
 
     /// In how many ways can `access` go on after reading `value`?
@@ -66,8 +70,12 @@ pub(super) struct Context {
 /// Why an exploration cannot go on as it is.
 #[derive(Debug)]
 pub(crate) enum Restart {
-    /// Accesses overlap: start over with these cells.
-    Merged(Cells),
+    /// Start over with these cells, since accesses overlap, and with these labels known as ones at which threads give
+    /// way by themselves.
+    Anew {
+        cells: Cells,
+        volunteers: u64,
+    },
     Error(ExploreError),
 }
 
@@ -82,6 +90,7 @@ pub struct Explorer<T> {
     pub(super) waiting: Vec<Task>,
     pool: Vec<Context>,
     renaming: Vec<Node>,
+    preemptions: Option<Preemptions>,
 }
 
 impl<T: Threads> Explorer<T> {
@@ -99,6 +108,7 @@ impl<T: Threads> Explorer<T> {
             waiting: Vec::new(),
             pool: Vec::new(),
             renaming: Vec::new(),
+            preemptions: options.preemptions.map(|most| Preemptions::new(most, options.model)),
         })
     }
 
@@ -134,7 +144,7 @@ impl<T: Threads> Explorer<T> {
             let mut visitor = begin();
             match self.explore_waiting(&mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
-                Err(Restart::Merged(cells)) => self.waiting = vec![Task::with(cells)],
+                Err(Restart::Anew { cells, volunteers }) => self.waiting = vec![Task::with(cells, volunteers)],
                 Err(Restart::Error(error)) => return Err(error),
             }
         }
@@ -160,7 +170,7 @@ impl<T: Threads> Explorer<T> {
             let mut graph = context.graph.clone();
             graph.truncate(last.index() + 1);
             let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
-            Some(Task { graph, todo, cells, sets, loops: self.walk.loops })
+            Some(Task { graph, todo, cells, sets, loops: self.walk.loops, volunteers: self.walk.volunteers })
         });
         self.waiting.iter().cloned().chain(open).collect()
     }
@@ -176,6 +186,8 @@ impl<T: Threads> Explorer<T> {
         self.cells = task.cells;
         self.walk.sets.learn(&task.sets);
         self.walk.loops |= task.loops;
+        self.walk.volunteers |= task.volunteers;
+        let volunteers = self.walk.volunteers;
         self.recycle_all();
         let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         context.graph = task.graph;
@@ -186,8 +198,19 @@ impl<T: Threads> Explorer<T> {
             if !pending && !self.backtrack() {
                 return Ok(Flow::Continue(()));
             }
+            if !pending && self.exceeds(Extent::Lasting) {
+                if visitor.left_out().is_break() || between(self).is_break() {
+                    return Ok(Flow::Break(()));
+                }
+                continue;
+            }
             pending = false;
             let run = self.run();
+            if self.options.preemptions.is_some() && self.walk.volunteers != volunteers {
+                // What was left out before may have fewer preemptions than it seemed to have.
+                return Err(Restart::Anew { cells: self.cells.unmet(), volunteers: self.walk.volunteers });
+            }
+            let left_out = matches!(run, Run::Complete) && self.walk.ends.is_empty() && self.exceeds(Extent::Whole);
             let graph = &self.contexts.last().expect("a run has a context").graph;
             let complete = matches!(run, Run::Complete) && self.walk.ends.iter().all(|end| end.failure.is_none());
             if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)))
@@ -205,6 +228,7 @@ impl<T: Threads> Explorer<T> {
                 }
             }
             let flow = match run {
+                Run::Complete if left_out => visitor.left_out(),
                 Run::Complete if self.walk.ends.is_empty() => visitor.execution(&self.walk.program, graph),
                 Run::Complete => self.tell_ends(visitor),
                 Run::Stuck(Stuck::Limit) if !self.walk.ends.is_empty() => {
@@ -222,6 +246,13 @@ impl<T: Threads> Explorer<T> {
                 return Ok(Flow::Break(()));
             }
         }
+    }
+
+    /// Does the graph at hand have more preemptions than are wanted?
+    fn exceeds(&mut self, extent: Extent) -> bool {
+        let Some(preemptions) = &mut self.preemptions else { return false };
+        let graph = &current(&mut self.contexts).graph;
+        preemptions.exceed(graph, extent, &self.walk.sets, self.walk.volunteers)
     }
 
     /// Tells of each way in which the process has ended in the graph at hand.
@@ -242,7 +273,7 @@ impl<T: Threads> Explorer<T> {
 
     fn restart_for(&mut self, error: ExploreError) -> Restart {
         match self.cells.take_merged() {
-            Some(merged) => Restart::Merged(merged),
+            Some(cells) => Restart::Anew { cells, volunteers: self.walk.volunteers },
             None => Restart::Error(error),
         }
     }
@@ -260,14 +291,14 @@ impl<T: Threads> Explorer<T> {
         let before = std::mem::replace(&mut self.options.model, model);
         let cells = self.cells.clone();
         let (todo, cells_of_it, sets) = (Vec::new(), Cells::of(&graph, &self.cells), WaitSets::default());
-        let task = Task { graph, todo, cells: cells_of_it, sets, loops: 0 };
+        let task = Task { graph, todo, cells: cells_of_it, sets, loops: 0, volunteers: 0 };
         let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
         self.recycle_all();
         (self.contexts, self.checker, self.options.model, self.cells) = (contexts, checker, before, cells);
         match explored {
             Err(Restart::Error(error)) => Err(error),
             // That the cells are too narrow the exploration at hand will find out itself.
-            Ok(_) | Err(Restart::Merged(_)) => Ok(()),
+            Ok(_) | Err(Restart::Anew { .. }) => Ok(()),
         }
     }
 
@@ -280,7 +311,8 @@ impl<T: Threads> Explorer<T> {
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
         let (cells, sets) = (self.cells.clone(), self.walk.sets.clone());
-        Some(Task { graph, todo: vec![alternative], cells, sets, loops: self.walk.loops })
+        let Walk { loops, volunteers, .. } = self.walk;
+        Some(Task { graph, todo: vec![alternative], cells, sets, loops, volunteers })
     }
 
     /// How many alternatives are left to be tried.

@@ -152,8 +152,8 @@ where
             let halt = if pool.stop.into_inner() { Halt::Stopped } else { Halt::Done };
             Ok(Phase { visitors, left, halt })
         }
-        Some(Restart::Merged(wider)) => {
-            Ok(Phase { visitors: Vec::new(), left: vec![Task::with(wider)], halt: Halt::Anew })
+        Some(Restart::Anew { cells, volunteers }) => {
+            Ok(Phase { visitors: Vec::new(), left: vec![Task::with(cells, volunteers)], halt: Halt::Anew })
         }
         Some(Restart::Error(error)) => Err(error),
     }

@@ -3,7 +3,6 @@
 //! [`graph::Explorer::explore`](super::Explorer::explore) does the same faster, because it keeps what is left as
 //! alternatives on the graph at hand.
 
-use super::cells::Cells;
 use super::error::ExploreError;
 use super::explorer::{Explorer, Restart};
 use super::task::Task;
@@ -29,8 +28,8 @@ pub struct Run {
 #[derive(Debug)]
 enum Left {
     Tasks(Vec<Task>),
-    /// All over again, because these bytes belong together.
-    All(Cells),
+    /// All over again, from here.
+    All(Box<Task>),
 }
 
 /// Turns what is met into traces.
@@ -84,7 +83,7 @@ impl<T: Threads> crate::Explorer for Explorer<T> {
         // One run, and no more.
         let left = match self.explore_task(task, &mut met, |_| Flow::Break(())) {
             Ok(_) => Left::Tasks(self.left()),
-            Err(Restart::Merged(cells)) => Left::All(cells),
+            Err(Restart::Anew { cells, volunteers }) => Left::All(Box::new(Task::with(cells, volunteers))),
             Err(Restart::Error(error)) => return Err(error),
         };
         Ok(Run { traces: met.traces, racy: met.racy, left })
@@ -93,7 +92,7 @@ impl<T: Threads> crate::Explorer for Explorer<T> {
     fn next(&mut self, last: &Run) -> Next<Task> {
         match &last.left {
             Left::Tasks(tasks) => Next::Also(tasks.clone()),
-            Left::All(cells) => Next::Anew(vec![Task::with(cells.clone())]),
+            Left::All(task) => Next::Anew(vec![Task::clone(task)]),
         }
     }
 }

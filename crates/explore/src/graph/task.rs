@@ -39,17 +39,21 @@ pub struct Task {
     pub(super) sets: WaitSets,
     /// Where threads are known to come by again: see [`Walk`](super::walk::Walk).
     pub(super) loops: u64,
+    /// Where threads are known to give way by themselves: see [`Walk`](super::walk::Walk).
+    #[serde(default)]
+    pub(super) volunteers: u64,
 }
 
 impl Task {
     /// The whole exploration.
     pub fn root() -> Task {
-        Task::with(Cells::default())
+        Task::with(Cells::default(), 0)
     }
 
-    /// The whole exploration, of a program of which it is known which bytes belong together.
-    pub(super) fn with(cells: Cells) -> Task {
-        Task { graph: Graph::new(), todo: Vec::new(), cells, sets: WaitSets::default(), loops: 0 }
+    /// The whole exploration, of a program of which it is known which bytes belong together, and where threads give
+    /// way by themselves.
+    pub(super) fn with(cells: Cells, volunteers: u64) -> Task {
+        Task { graph: Graph::new(), todo: Vec::new(), cells, sets: WaitSets::default(), loops: 0, volunteers }
     }
 
     /// How many alternatives it holds; each leads to one graph at least, or turns out to be none.

@@ -18,6 +18,8 @@ pub(super) struct Explored {
     pub(super) executions: u64,
     pub(super) blocked: u64,
     pub(super) complete: bool,
+    /// Were executions left out for their preemptions?
+    pub(super) left_out: bool,
     /// Did the program look at the counts of `Arc`s?
     pub(super) observed: bool,
     /// Was a thread taken to wait in a loop, although nobody looked at what it changes on the heap?
@@ -111,6 +113,7 @@ fn options(config: &Config) -> Options {
         max_events: config.max_events,
         spurious_failures: config.spurious_failures,
         races: Races::End,
+        preemptions: config.preemption_bound,
         ..Options::new(config.model)
     }
 }
@@ -244,6 +247,12 @@ impl Visitor<Program> for Watch<'_> {
         self.found(found)
     }
 
+    fn left_out(&mut self) -> Flow {
+        self.goes_on()?;
+        self.explored.left_out = true;
+        self.look_at_the_clock(self.shared.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
     fn race(&mut self, _: &Program, graph: &Graph, first: Node, second: Node) -> Flow {
         self.goes_on()?;
         self.explored.executions += 1;
@@ -291,6 +300,7 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
         all.suspects |= explored.suspects;
         all.loops |= explored.loops;
         all.complete &= !limited;
+        all.left_out |= explored.left_out;
         all.found = all.found.or(explored.found);
     }
     Ok(all)
