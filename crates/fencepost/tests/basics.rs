@@ -490,3 +490,27 @@ fn a_summary_says_what_it_is_complete_up_to() {
     let refused = Config::new().random(10).preemption_bound(1).run(test).expect_err("it makes no sense");
     assert!(refused.to_string().contains("a preemption bound is for the exploration of everything"), "{refused}");
 }
+
+#[test]
+fn a_check_that_is_stopped_says_about_how_much_it_has_done() {
+    // Three threads add to a number three times each: 9! / (3! 3! 3!) = 1,680 orders. Half of them are seen; what is
+    // left is guessed from what was met, and rather too little.
+    let test = || {
+        let number = Arc::new(AtomicU32::new(0));
+        let threads = [0, 1, 2].map(|_| {
+            let number = Arc::clone(&number);
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    number.fetch_add(1, Relaxed);
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    };
+    let summary = Config::new().max_executions(840).run(test).unwrap_or_else(|f| panic!("{f}"));
+    let left = summary.left.expect("one core");
+    assert!((84..8_400).contains(&left), "{summary}");
+    assert!(summary.to_string().ends_with(" % estimated"), "{summary}");
+    let all = Config::new().run(test).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!((all.executions, all.complete, all.left), (1_680, true, None));
+}

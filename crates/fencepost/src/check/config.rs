@@ -188,6 +188,8 @@ pub struct Summary {
     pub complete: bool,
     /// If not: was everything explored that needs no more preemptions than this?
     pub complete_up_to: Option<u32>,
+    /// If it was stopped: about how many executions are left, where that can be told (on one core).
+    pub left: Option<u64>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -200,6 +202,10 @@ impl fmt::Display for Summary {
             (false, Some(most)) => write!(f, "complete up to {most} preemptions:")?,
             (false, None) => write!(f, "nothing found, not complete: stopped after")?,
         }
-        write!(f, " {} executions, {:.2} s", self.executions, self.seconds)
+        write!(f, " {} executions, {:.2} s", self.executions, self.seconds)?;
+        match self.left {
+            Some(left) if left > 0 => write!(f, "; {} % estimated", 100 * self.executions / (self.executions + left)),
+            _ => Ok(()),
+        }
     }
 }

@@ -75,7 +75,14 @@ impl Config {
             let (plan, exact) = plan.map_err(|message| Failure::unusable(&message))?;
             return match self.again(&test, &plan, exact, &name) {
                 Some(failure) => Err(failure),
-                None => Ok(Summary { executions: 1, blocked: 0, complete: false, complete_up_to: None, seconds: 0.0 }),
+                None => Ok(Summary {
+                    executions: 1,
+                    blocked: 0,
+                    complete: false,
+                    complete_up_to: None,
+                    left: None,
+                    seconds: 0.0,
+                }),
             };
         }
         if self.preemption_bound.is_some() && self.method != Method::Graph {
@@ -117,6 +124,7 @@ impl Config {
                     blocked: outcome.blocked,
                     complete: outcome.complete && !outcome.left_out,
                     complete_up_to: self.preemption_bound.filter(|_| outcome.complete),
+                    left: outcome.left,
                     seconds: started.elapsed().as_secs_f64(),
                 }),
             };
