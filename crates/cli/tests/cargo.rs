@@ -114,6 +114,14 @@ fn nothing_to_find() {
     assert_eq!(spawn(|| 1).join().unwrap(), 1);
 }
 
+// Who counts what refers to the thread that waits is code without instrumentation.
+#[test]
+fn scoped_threads_are_no_race() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| ());
+    });
+}
+
 #[test]
 #[should_panic]
 fn panics() {
@@ -144,15 +152,138 @@ fn each_test_of_a_package_is_run_alone() {
     };
     let all = run(&["--junit", "junit.xml"]);
     assert_eq!(all.status, 1, "{}{}", all.stdout, all.stderr);
-    // Three of the suite and one of the library, without the one that is skipped, and the one that is ignored.
-    assert!(all.stdout.contains("3 tests, ") && all.stdout.contains("1 passed, 2 failed, 1 ignored, 1 filtered out"));
+    // Four of the suite and one of the library, without the one that is skipped, and the one that is ignored.
+    let counts = "2 passed, 2 failed, 1 ignored, 1 filtered out";
+    assert!(all.stdout.contains("4 tests, ") && all.stdout.contains(counts), "{}", all.stdout);
     assert!(all.stderr.contains("mailbox what_is_received_was_sent"), "{}", all.stderr);
     assert!(all.stdout.contains("--- mailbox::suite a_race_of_two"), "{}", all.stdout);
     let junit = fs::read_to_string(directory.path().join("junit.xml")).expect("it is written");
-    assert!(junit.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{junit}");
+    assert!(junit.contains("tests=\"4\" failures=\"2\" errors=\"0\""), "{junit}");
     let one = run(&["--exact", "panics"]);
     assert_eq!(one.status, 0, "{}{}", one.stdout, one.stderr);
     assert!(one.stdout.contains("1 test, 300 executions: 1 passed"), "{}", one.stdout);
     fs::write(directory.path().join("tests").join("broken.rs"), "fn").expect("a file");
     assert_eq!(run(&[]).status, 2);
+}
+
+/// A published crate with threads in its tests, and an ordering of it that is needed.
+struct Suite {
+    package: &'static str,
+    version: &'static str,
+    /// Which of its tests: docs/rust.md says why not all.
+    tests: &'static [&'static str],
+    /// In this file this becomes that, wherever it stands.
+    weaker: (&'static str, &'static str, &'static str),
+    /// The tests that find it have this in their names.
+    finds: &'static str,
+}
+
+/// The sources of a crate as they were published, copied to `to`.
+fn published(package: &str, version: &str, to: &Path) {
+    let project = tempfile::tempdir().expect("a directory");
+    let head = "[package]\nname = \"copy\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n";
+    let manifest = format!("{head}\n[dependencies]\n{package} = \"={version}\"\n");
+    fs::write(project.path().join("Cargo.toml"), manifest).expect("a file");
+    fs::create_dir(project.path().join("src")).expect("a directory");
+    fs::write(project.path().join("src/lib.rs"), "").expect("a file");
+    let mut metadata = Command::new(env!("CARGO"));
+    let described = finish(metadata.current_dir(project.path()).args(["metadata", "-q", "--format-version", "1"]));
+    let described = described.json();
+    let packages = described["packages"].as_array().expect("a list");
+    let own = packages.iter().find(|one| one["name"] == package).and_then(|one| one["manifest_path"].as_str());
+    let from = Path::new(own.expect("the crate is there")).parent().expect("a directory");
+    let copied = Command::new("cp").arg("-r").arg(from).arg(to).status();
+    assert!(copied.expect("cp is there").success());
+    // It stands alone, wherever it lies.
+    let manifest = to.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest") + "\n[workspace]\n";
+    fs::write(manifest, text).expect("a file");
+}
+
+/// No false alarm in the tests of a published crate, and an ordering that is weakened is found.
+///
+///     cargo test --release -p fencepost-cli --test cargo -- --ignored --nocapture
+fn check(suite: Suite) {
+    let Suite { package, version, tests, weaker: (file, strong, weak), finds } = suite;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(package);
+    published(package, version, &path);
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-fencepost"));
+        command.current_dir(&path).args(["fencepost", "test", "--time", "60s"]).args(tests).args(arguments);
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS").env_remove("CARGO");
+        command.env("CARGO_TARGET_DIR", directory.path().join("target"));
+        finish(&mut command)
+    };
+    let all = run(&["--executions", "100"]);
+    let said = all.stdout.lines().last().unwrap_or_default();
+    println!("{package} {version}: {said}");
+    assert!(matches!(all.status, 0 | 3) && said.contains(" 0 failed"), "{}{}", all.stdout, all.stderr);
+    let source = fs::read_to_string(path.join(file)).expect("a file");
+    assert!(source.contains(strong), "{package}: {strong}");
+    fs::write(path.join(file), source.replace(strong, weak)).expect("a file");
+    let weakened = run(&["--executions", "1000", finds]);
+    let said = weakened.stdout.lines().last().unwrap_or_default();
+    println!("{package} {version}, {file} weakened: {said}");
+    assert_eq!(weakened.status, 1, "{}{}", weakened.stdout, weakened.stderr);
+}
+
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_arc_swap() {
+    check(Suite {
+        package: "arc-swap",
+        version: "1.9.1",
+        tests: &[],
+        weaker: ("src/lib.rs", "self.ptr.swap(new, Ordering::SeqCst)", "self.ptr.swap(new, Ordering::Relaxed)"),
+        finds: "tests_default::publish",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_bus() {
+    check(Suite {
+        package: "bus",
+        version: "2.4.1",
+        tests: &["--skip", "aggressive_iteration", "--skip", "it_iterates"],
+        weaker: ("src/lib.rs", "store(tail, atomic::Ordering::Release)", "store(tail, atomic::Ordering::Relaxed)"),
+        finds: "it_can_count",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_concurrent_queue() {
+    check(Suite {
+        package: "concurrent-queue",
+        version: "2.5.0",
+        tests: &["--test", "bounded", "--test", "single"],
+        weaker: ("src/bounded.rs", "store(tail + 1, Ordering::Release)", "store(tail + 1, Ordering::Relaxed)"),
+        finds: "spsc",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_crossbeam_queue() {
+    check(Suite {
+        package: "crossbeam-queue",
+        version: "0.3.12",
+        tests: &[],
+        weaker: ("src/array_queue.rs", "store(tail + 1, Ordering::Release)", "store(tail + 1, Ordering::Relaxed)"),
+        finds: "spsc",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_once_cell() {
+    check(Suite {
+        package: "once_cell",
+        version: "1.21.3",
+        tests: &[],
+        weaker: ("src/imp_std.rs", "self.queue.load(Ordering::Acquire)", "self.queue.load(Ordering::Relaxed)"),
+        finds: "sync_once_cell::wait",
+    });
 }

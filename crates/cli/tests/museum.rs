@@ -119,8 +119,47 @@ fn crossbeam_deque() {
 
 #[test]
 #[ignore = "needs the registry"]
+fn internment() {
+    check(Exhibit {
+        package: "internment",
+        buggy: "0.3.12",
+        mended: "0.4.0",
+        options: "",
+        source: "internment.rs",
+        kind: "data-race",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry"]
+fn oneshot() {
+    check(Exhibit {
+        package: "oneshot",
+        buggy: "0.1.11",
+        mended: "0.1.13",
+        options: "",
+        source: "oneshot.rs",
+        kind: "data-race",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry"]
 fn spin() {
     check(Exhibit { package: "spin", buggy: "0.9.7", mended: "0.9.9", options: "", source: "spin.rs", kind: "panic" });
+}
+
+#[test]
+#[ignore = "needs the registry"]
+fn spin_rwlock() {
+    check(Exhibit {
+        package: "spin",
+        buggy: "0.5.1",
+        mended: "0.5.2",
+        options: "",
+        source: "spin_rwlock.rs",
+        kind: "data-race",
+    });
 }
 
 #[test]
@@ -146,6 +185,19 @@ fn tokio_broadcast() {
         options: "default-features = false\nfeatures = [\"sync\"]",
         source: "tokio_broadcast.rs",
         kind: "data-race",
+    });
+}
+
+#[test]
+#[ignore = "needs the registry"]
+fn tokio_local() {
+    check(Exhibit {
+        package: "tokio",
+        buggy: "1.8.0",
+        mended: "1.8.1",
+        options: "default-features = false\nfeatures = [\"rt\"]",
+        source: "tokio_local.rs",
+        kind: "panic",
     });
 }
 

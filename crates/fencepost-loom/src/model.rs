@@ -4,7 +4,7 @@ use fencepost::Config;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options. Those that bound loom's search are accepted; everything is explored all the same.
+/// Options. Those of loom's limits that are not needed here are accepted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Builder {
@@ -16,7 +16,7 @@ pub struct Builder {
     pub max_permutations: Option<usize>,
     /// Stops after this time.
     pub max_duration: Option<Duration>,
-    /// Not needed here.
+    /// Leaves out executions that need more preemptions.
     pub preemption_bound: Option<usize>,
     /// Not written.
     pub checkpoint_file: Option<PathBuf>,
@@ -74,6 +74,8 @@ impl Builder {
         let mut config = Config::new();
         config = self.max_permutations.into_iter().fold(config, |c, n| c.max_executions(n as u64));
         config = self.max_duration.into_iter().fold(config, Config::max_time);
+        let bound = self.preemption_bound.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        config = bound.into_iter().fold(config, Config::preemption_bound);
         if self.log {
             config = config.progress(Duration::from_secs(1));
         }

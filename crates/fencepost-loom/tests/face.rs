@@ -95,3 +95,28 @@ fn a_cell_is_taken_apart_while_a_guard_is_left() {
         drop(guard);
     });
 }
+
+/// Three threads add to a number four times each: 12! / (4! 4! 4!) = 34,650 orders. Without a preemption there are six.
+#[test]
+fn a_preemption_bound_is_heeded() {
+    static RUNS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(0);
+    builder.check(|| {
+        RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = Arc::new(AtomicUsize::new(0));
+        let threads = [0, 1, 2].map(|_| {
+            let number = number.clone();
+            thread::spawn(move || {
+                for _ in 0..4 {
+                    number.fetch_add(1, AcqRel);
+                }
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    let runs = RUNS.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((6..1_000).contains(&runs), "{runs}");
+}

@@ -424,3 +424,93 @@ fn random_executions_find_what_is_likely() {
     assert!(failure.message.contains("stale"), "{failure}");
     assert!(failure.shown.contains("stale: #"), "{failure}");
 }
+
+/// So many executions within a bound, and whether something was left out.
+fn bounded(most: u32, model: Model, test: impl Fn() + Send + Sync + 'static) -> (u64, bool) {
+    let summary = Config::new().model(model).preemption_bound(most).run(test).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!(summary.complete_up_to, Some(most));
+    (summary.executions, !summary.complete)
+}
+
+#[test]
+fn a_bound_on_preemptions_leaves_out_what_needs_more() {
+    // The thread that creates the other comes first, unless it is preempted: before its store, or before its load.
+    let test = || drop(store_buffering(Relaxed, Relaxed)());
+    assert_eq!(bounded(0, Model::Sc, test), (1, true));
+    assert_eq!(bounded(1, Model::Sc, test), (3, false));
+    // Two threads take a lock twice. One after the other; one within the other; by turns.
+    let test = || {
+        let lock = Arc::new(Mutex::new(()));
+        let threads = [0, 1].map(|_| {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || (0..2).for_each(|_| drop(lock.lock().unwrap())))
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    };
+    assert_eq!(bounded(0, Model::C11, test), (2, true));
+    assert_eq!(bounded(1, Model::C11, test), (4, true));
+    assert_eq!(bounded(2, Model::C11, test), (6, false));
+}
+
+#[test]
+fn a_loop_that_waits_is_not_preempted() {
+    let wait_for = |flag: &AtomicU32, value: u32| {
+        while flag.load(Acquire) != value {
+            fencepost::hint::spin_loop();
+        }
+    };
+    let test = move || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || {
+            for round in [1, 3, 5] {
+                wait_for(&other, round);
+                other.store(round + 1, Release);
+            }
+        });
+        for round in [0, 2, 4] {
+            wait_for(&flag, round);
+            flag.store(round + 1, Release);
+        }
+        thread.join().unwrap();
+    };
+    let all = Config::new().run(test).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!(bounded(0, Model::C11, test), (all.executions, false));
+}
+
+#[test]
+fn a_summary_says_what_it_is_complete_up_to() {
+    let test = || drop(store_buffering(Relaxed, Relaxed)());
+    let config = Config::new().model(Model::Sc);
+    let say = |config: &Config| config.run(test).unwrap_or_else(|f| panic!("{f}")).to_string();
+    assert!(say(&config.clone().preemption_bound(0)).starts_with("complete up to 0 preemptions: 1 executions, "));
+    assert!(say(&config.clone().preemption_bound(1)).starts_with("complete: 3 executions, "));
+    let stopped = config.preemption_bound(1).max_executions(1);
+    assert!(say(&stopped).starts_with("nothing found, not complete: stopped after 1 executions, "));
+    let refused = Config::new().random(10).preemption_bound(1).run(test).expect_err("it makes no sense");
+    assert!(refused.to_string().contains("a preemption bound is for the exploration of everything"), "{refused}");
+}
+
+#[test]
+fn a_check_that_is_stopped_says_about_how_much_it_has_done() {
+    // Three threads add to a number three times each: 9! / (3! 3! 3!) = 1,680 orders. Half of them are seen; what is
+    // left is guessed from what was met, and rather too little.
+    let test = || {
+        let number = Arc::new(AtomicU32::new(0));
+        let threads = [0, 1, 2].map(|_| {
+            let number = Arc::clone(&number);
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    number.fetch_add(1, Relaxed);
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    };
+    let summary = Config::new().max_executions(840).run(test).unwrap_or_else(|f| panic!("{f}"));
+    let left = summary.left.expect("one core");
+    assert!((84..8_400).contains(&left), "{summary}");
+    assert!(summary.to_string().ends_with(" % estimated"), "{summary}");
+    let all = Config::new().run(test).unwrap_or_else(|f| panic!("{f}"));
+    assert_eq!((all.executions, all.complete, all.left), (1_680, true, None));
+}

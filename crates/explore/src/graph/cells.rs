@@ -116,6 +116,11 @@ impl Cells {
         Ok(place)
     }
 
+    /// The same, with nothing met yet.
+    pub fn unmet(&self) -> Cells {
+        Cells { merged: self.merged.clone(), ..Cells::default() }
+    }
+
     /// The cells to start over with, if that is what has to be done.
     pub fn take_merged(&mut self) -> Option<Cells> {
         self.wider.take().map(|merged| Cells { merged, ..Cells::default() })

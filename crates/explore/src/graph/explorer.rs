@@ -5,6 +5,7 @@ use super::error::ExploreError;
 use super::event::{ReadEffect, read_effect, set_source, store_flags};
 use super::extend::{Run, current, note_revisits};
 use super::maximal::all_races;
+use super::preemptions::{Extent, Preemptions};
 use super::task::{Alternative, Task};
 use super::visitor::{Flow, Stuck, Visitor};
 use super::walk::Walk;
@@ -29,6 +30,8 @@ pub struct Options {
     /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are
     /// like those without, unless somebody asks for the accesses of the round themselves.
     pub rounds: u32,
+    /// Only executions with at most so many preemptions: see [`Preemptions`].
+    pub preemptions: Option<u32>,
 }
 
 /// What becomes of an execution with a race.
@@ -46,7 +49,8 @@ impl Options {
     /// The defaults under one model.
     pub fn new(model: Model) -> Options {
         let drains = model.is_hardware();
-        Options { model, max_events: 100_000, spurious_failures: true, races: Races::End, drains, rounds: 0 }
+        let (spurious_failures, races) = (true, Races::End);
+        Options { model, max_events: 100_000, spurious_failures, races, drains, rounds: 0, preemptions: None }
     }
 
     /// In how many ways can `access` go on after reading `value`?
@@ -66,7 +70,8 @@ pub(super) struct Context {
 /// Why an exploration cannot go on as it is.
 #[derive(Debug)]
 pub(crate) enum Restart<A> {
-    /// It has to start over with this: accesses overlap, or others have observed rounds of a loop that waits.
+    /// It has to start over with this: accesses overlap, others have observed rounds of a loop that waits, or a thread
+    /// gives way by itself where preemptions are counted.
     Anew(A),
     Error(ExploreError),
 }
@@ -82,6 +87,7 @@ pub struct Explorer<T> {
     pub(super) waiting: Vec<Task>,
     pool: Vec<Context>,
     renaming: Vec<Node>,
+    preemptions: Option<Preemptions>,
 }
 
 impl<T: Threads> Explorer<T> {
@@ -99,6 +105,7 @@ impl<T: Threads> Explorer<T> {
             waiting: Vec::new(),
             pool: Vec::new(),
             renaming: Vec::new(),
+            preemptions: options.preemptions.map(|most| Preemptions::new(most, options.model)),
         })
     }
 
@@ -160,8 +167,8 @@ impl<T: Threads> Explorer<T> {
             let mut graph = context.graph.clone();
             graph.truncate(last.index() + 1);
             let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
-            let (loops, unobserved) = (self.walk.loops, self.walk.unobserved.clone());
-            Some(Task { graph, todo, cells, sets, loops, unobserved })
+            let (loops, volunteers, unobserved) = (self.walk.loops, self.walk.volunteers, self.walk.unobserved.clone());
+            Some(Task { graph, todo, cells, sets, loops, volunteers, unobserved })
         });
         self.waiting.iter().cloned().chain(open).collect()
     }
@@ -178,6 +185,8 @@ impl<T: Threads> Explorer<T> {
         self.walk.sets.learn(&task.sets);
         self.walk.loops |= task.loops;
         self.walk.unobserved = task.unobserved;
+        self.walk.volunteers |= task.volunteers;
+        let volunteers = self.walk.volunteers;
         self.recycle_all();
         let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
         context.graph = task.graph;
@@ -188,14 +197,25 @@ impl<T: Threads> Explorer<T> {
             if !pending && !self.backtrack() {
                 return Ok(Flow::Continue(()));
             }
+            if !pending && self.exceeds(Extent::Lasting) {
+                if visitor.left_out().is_break() || between(self).is_break() {
+                    return Ok(Flow::Break(()));
+                }
+                continue;
+            }
             pending = false;
             let run = self.run();
             if let Some(thread) = self.walk.observed.take() {
                 let mut unobserved = std::mem::take(&mut self.walk.unobserved);
                 unobserved.resize(unobserved.len().max(thread.index() + 1), 0);
                 unobserved[thread.index()] += 1;
-                return Err(Restart::Anew(Task::with(self.cells.clone()).going(unobserved)));
+                return Err(Restart::Anew(Task::with(self.cells.unmet(), self.walk.volunteers).going(unobserved)));
             }
+            if self.options.preemptions.is_some() && self.walk.volunteers != volunteers {
+                // What was left out before may have fewer preemptions than it seemed to have.
+                return Err(self.anew(self.cells.unmet()));
+            }
+            let left_out = matches!(run, Run::Complete) && self.walk.ends.is_empty() && self.exceeds(Extent::Whole);
             let graph = &self.contexts.last().expect("a run has a context").graph;
             let complete = matches!(run, Run::Complete) && self.walk.ends.iter().all(|end| end.failure.is_none());
             if matches!(run, Run::Complete | Run::Stuck(Stuck::Deadlock(_) | Stuck::Livelock(_)))
@@ -213,6 +233,7 @@ impl<T: Threads> Explorer<T> {
                 }
             }
             let flow = match run {
+                Run::Complete if left_out => visitor.left_out(),
                 Run::Complete if self.walk.ends.is_empty() => visitor.execution(&self.walk.program, graph),
                 Run::Complete => self.tell_ends(visitor),
                 Run::Stuck(Stuck::Limit) if !self.walk.ends.is_empty() => {
@@ -232,6 +253,13 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
+    /// Does the graph at hand have more preemptions than are wanted?
+    fn exceeds(&mut self, extent: Extent) -> bool {
+        let Some(preemptions) = &mut self.preemptions else { return false };
+        let graph = &current(&mut self.contexts).graph;
+        preemptions.exceed(graph, extent, &self.walk.sets, self.walk.volunteers)
+    }
+
     /// Tells of each way in which the process has ended in the graph at hand.
     fn tell_ends<V: Visitor<T>>(&mut self, visitor: &mut V) -> Flow {
         let graph = &current(&mut self.contexts).graph;
@@ -248,9 +276,14 @@ impl<T: Threads> Explorer<T> {
         if wanted { all_races(graph) } else { Vec::new() }
     }
 
+    /// Start over with these cells, and with what else is known.
+    fn anew(&self, cells: Cells) -> Restart<Task> {
+        Restart::Anew(Task::with(cells, self.walk.volunteers).going(self.walk.unobserved.clone()))
+    }
+
     fn restart_for(&mut self, error: ExploreError) -> Restart<Task> {
         match self.cells.take_merged() {
-            Some(merged) => Restart::Anew(Task::with(merged).going(self.walk.unobserved.clone())),
+            Some(merged) => self.anew(merged),
             None => Restart::Error(error),
         }
     }
@@ -271,7 +304,7 @@ impl<T: Threads> Explorer<T> {
         let explored = loop {
             let (cells, sets) = (Cells::of(&graph, &cells), WaitSets::default());
             let (todo, unobserved) = (Vec::new(), going.clone());
-            let task = Task { graph: graph.clone(), todo, cells, sets, loops: 0, unobserved };
+            let task = Task { graph: graph.clone(), todo, cells, sets, loops: 0, volunteers: 0, unobserved };
             let explored = self.explore_task(task, visitor, |_| Flow::Continue(()));
             self.recycle_all();
             match explored {
@@ -297,8 +330,8 @@ impl<T: Threads> Explorer<T> {
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
         let (cells, sets) = (self.cells.clone(), self.walk.sets.clone());
-        let (loops, unobserved) = (self.walk.loops, self.walk.unobserved.clone());
-        Some(Task { graph, todo: vec![alternative], cells, sets, loops, unobserved })
+        let (loops, volunteers, unobserved) = (self.walk.loops, self.walk.volunteers, self.walk.unobserved.clone());
+        Some(Task { graph, todo: vec![alternative], cells, sets, loops, volunteers, unobserved })
     }
 
     /// How many alternatives are left to be tried.

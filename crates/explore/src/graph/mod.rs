@@ -80,6 +80,7 @@ mod explorer;
 mod extend;
 mod maximal;
 mod parallel;
+mod preemptions;
 mod replay;
 pub(crate) mod rounds;
 mod stepwise;

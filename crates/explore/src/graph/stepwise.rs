@@ -29,7 +29,7 @@ pub struct Run {
 enum Left {
     Tasks(Vec<Task>),
     /// All over again, with this.
-    All(Task),
+    All(Box<Task>),
 }
 
 /// Turns what is met into traces.
@@ -83,7 +83,7 @@ impl<T: Threads> crate::Explorer for Explorer<T> {
         // One run, and no more.
         let left = match self.explore_task(task, &mut met, |_| Flow::Break(())) {
             Ok(_) => Left::Tasks(self.left()),
-            Err(Restart::Anew(task)) => Left::All(task),
+            Err(Restart::Anew(task)) => Left::All(Box::new(task)),
             Err(Restart::Error(error)) => return Err(error),
         };
         Ok(Run { traces: met.traces, racy: met.racy, left })
@@ -92,7 +92,7 @@ impl<T: Threads> crate::Explorer for Explorer<T> {
     fn next(&mut self, last: &Run) -> Next<Task> {
         match &last.left {
             Left::Tasks(tasks) => Next::Also(tasks.clone()),
-            Left::All(task) => Next::Anew(vec![task.clone()]),
+            Left::All(task) => Next::Anew(vec![Task::clone(task)]),
         }
     }
 }

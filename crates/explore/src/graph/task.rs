@@ -42,18 +42,22 @@ pub struct Task {
     /// By thread, how many rounds that write, and that nobody has observed, it may go: see `rounds`.
     #[serde(default)]
     pub(super) unobserved: Vec<u32>,
+    /// Where threads are known to give way by themselves: see [`Walk`](super::walk::Walk).
+    #[serde(default)]
+    pub(super) volunteers: u64,
 }
 
 impl Task {
     /// The whole exploration.
     pub fn root() -> Task {
-        Task::with(Cells::default())
+        Task::with(Cells::default(), 0)
     }
 
-    /// The whole exploration, of a program of which it is known which bytes belong together.
-    pub(super) fn with(cells: Cells) -> Task {
+    /// The whole exploration, of a program of which it is known which bytes belong together, and where threads give
+    /// way by themselves.
+    pub(super) fn with(cells: Cells, volunteers: u64) -> Task {
         let (todo, sets, unobserved) = (Vec::new(), WaitSets::default(), Vec::new());
-        Task { graph: Graph::new(), todo, cells, sets, loops: 0, unobserved }
+        Task { graph: Graph::new(), todo, cells, sets, loops: 0, volunteers, unobserved }
     }
 
     /// The same, in which each thread may go so many rounds that nobody has observed.

@@ -72,6 +72,12 @@ pub trait Visitor<T> {
         }
     }
 
+    /// A bound on preemptions ([`Options::preemptions`](super::Options)) has left something out: an execution, or all
+    /// that could come of a graph.
+    fn left_out(&mut self) -> Flow {
+        Flow::Continue(())
+    }
+
     /// Two accesses race (C/C++20 only).
     fn race(&mut self, program: &T, graph: &Graph, first: Node, second: Node) -> Flow;
 

@@ -158,6 +158,8 @@ pub(crate) struct Walk<T> {
     hardware: bool,
     /// Labels at which a thread has come by again, as bits: there its state is taken anew in each run.
     pub(super) loops: u64,
+    /// Labels at which threads give way by themselves, as bits: a loop that waits, or what follows a yield.
+    pub(super) volunteers: u64,
     /// How often a thread may yield before it must do something.
     patience: usize,
     /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
@@ -183,6 +185,7 @@ impl<T: Threads> Walk<T> {
             initial_threads: 0,
             hardware,
             loops,
+            volunteers: 0,
             patience,
             creation: None,
             rounds: 0,
@@ -240,7 +243,12 @@ impl<T: Threads> Walk<T> {
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
             match self.threads[thread.index()].lowering.stage() {
-                Stage::Access(access) => return Settled::Access(access),
+                Stage::Access(access) => {
+                    if yields > 0 {
+                        self.volunteers |= bit_of(self.program.label(thread));
+                    }
+                    return Settled::Access(access);
+                }
                 Stage::Done(reply) => {
                     if !self.program.wants_clocks() {
                     } else if let Some(clocks) = &self.creation {
@@ -511,6 +519,7 @@ impl<T: Threads> Walk<T> {
             // Rounds that write, and that nobody has observed, are taken for one.
             let state = if writes > 0 && more > 0 { state } else { last.unwrap_or(state) };
             if met >= self.rounds && (writes == 0 || met >= more) {
+                self.volunteers |= bit_of(label);
                 self.program.takes_to_wait(thread);
                 return Around::InVain(state);
             }
@@ -689,6 +698,6 @@ fn is_alike(one: &Access, other: &Access) -> bool {
 }
 
 /// The bit that stands for a label.
-fn bit_of(label: u32) -> u64 {
+pub(super) fn bit_of(label: u32) -> u64 {
     1 << (label % u64::BITS)
 }

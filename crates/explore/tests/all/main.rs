@@ -10,6 +10,7 @@ mod machines;
 mod minimise;
 mod oracle;
 mod phases;
+mod preemptions;
 mod pruning;
 mod races;
 mod random_programs;

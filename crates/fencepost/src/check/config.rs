@@ -33,6 +33,7 @@ pub struct Config {
     pub(super) spin_detection: bool,
     pub(super) leaks: bool,
     pub(super) progress: Option<Duration>,
+    pub(super) preemption_bound: Option<u32>,
 }
 
 impl Default for Config {
@@ -57,6 +58,7 @@ impl Config {
             spin_detection: true,
             leaks: true,
             progress: None,
+            preemption_bound: None,
         }
     }
 
@@ -136,6 +138,37 @@ impl Config {
         self
     }
 
+    /// Leaves out executions that need more than `most` preemptions. A preemption is that a thread loses its turn where
+    /// it could go on; waiting for a lock, a join, a yield and a loop that waits are none. An execution counts by the
+    /// order of its steps that has the fewest; which of the values that the model permits a load reads does not count.
+    ///
+    /// The summary then says `complete up to … preemptions`, unless nothing was left out. What fails is reported
+    /// however many preemptions it takes. Not for random executions.
+    ///
+    /// ```
+    /// # #[cfg(any(feature = "model", fencepost))] {
+    /// use fencepost::sync::{Arc, atomic::{AtomicU32, Ordering::Relaxed}};
+    /// let summary = fencepost::check_with(fencepost::Config::new().preemption_bound(1), || {
+    ///     let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+    ///     let other = Arc::clone(&shared);
+    ///     let thread = fencepost::thread::spawn(move || {
+    ///         for _ in 0..2 {
+    ///             other.1.store(other.0.load(Relaxed) + 1, Relaxed);
+    ///         }
+    ///     });
+    ///     for _ in 0..2 {
+    ///         shared.0.store(shared.1.load(Relaxed) + 1, Relaxed);
+    ///     }
+    ///     thread.join().unwrap();
+    /// });
+    /// assert!(summary.to_string().starts_with("complete up to 1 preemption: "));
+    /// # }
+    /// ```
+    pub fn preemption_bound(mut self, most: u32) -> Config {
+        self.preemption_bound = Some(most);
+        self
+    }
+
     /// Says on stderr how far it is, this often.
     pub fn progress(mut self, every: Duration) -> Config {
         self.progress = Some(every);
@@ -153,13 +186,26 @@ pub struct Summary {
     pub blocked: u64,
     /// Was everything explored?
     pub complete: bool,
+    /// If not: was everything explored that needs no more preemptions than this?
+    pub complete_up_to: Option<u32>,
+    /// If it was stopped: about how many executions are left, where that can be told (on one core).
+    pub left: Option<u64>,
     /// How long it took.
     pub seconds: f64,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.complete { "complete:" } else { "nothing found, not complete: stopped after" };
-        write!(f, "{how} {} executions, {:.2} s", self.executions, self.seconds)
+        match (self.complete, self.complete_up_to) {
+            (true, _) => write!(f, "complete:")?,
+            (false, Some(1)) => write!(f, "complete up to 1 preemption:")?,
+            (false, Some(most)) => write!(f, "complete up to {most} preemptions:")?,
+            (false, None) => write!(f, "nothing found, not complete: stopped after")?,
+        }
+        write!(f, " {} executions, {:.2} s", self.executions, self.seconds)?;
+        match self.left {
+            Some(left) if left > 0 => write!(f, "; {} % estimated", 100 * self.executions / (self.executions + left)),
+            _ => Ok(()),
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::config::Config;
 use super::failure::Shown;
 use super::worker;
 use crate::rt::{Context, FaultKind, Program, Settings};
+use fencepost_explore::Outlook;
 use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
 use fencepost_explore::graph::{steps_of, steps_to_end};
 use fencepost_memory::graph::{Graph, Node};
@@ -18,6 +19,10 @@ pub(super) struct Explored {
     pub(super) executions: u64,
     pub(super) blocked: u64,
     pub(super) complete: bool,
+    /// About how many executions are left, if a limit was met.
+    pub(super) left: Option<u64>,
+    /// Were executions left out for their preemptions?
+    pub(super) left_out: bool,
     /// Did the program look at the counts of `Arc`s?
     pub(super) observed: bool,
     /// Was a thread taken to wait in a loop, although nobody looked at what it changes on the heap?
@@ -111,6 +116,7 @@ fn options(config: &Config) -> Options {
         max_events: config.max_events,
         spurious_failures: config.spurious_failures,
         races: Races::End,
+        preemptions: config.preemption_bound,
         ..Options::new(config.model)
     }
 }
@@ -244,6 +250,12 @@ impl Visitor<Program> for Watch<'_> {
         self.found(found)
     }
 
+    fn left_out(&mut self) -> Flow {
+        self.goes_on()?;
+        self.explored.left_out = true;
+        self.look_at_the_clock(self.shared.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
     fn race(&mut self, _: &Program, graph: &Graph, first: Node, second: Node) -> Flow {
         self.goes_on()?;
         self.explored.executions += 1;
@@ -270,9 +282,17 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
                 .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
         }
         let mut explorer = Explorer::new(program, options(config))?;
-        let watch = explorer.explore(|| {
+        let is_limited = config.max_executions.is_some() || config.max_time.is_some();
+        let mut outlook = Outlook::default();
+        let begin = || {
             count.store(0, std::sync::atomic::Ordering::Relaxed);
             Watch::new(config, settings, &count)
+        };
+        let watch = explorer.explore_with(begin, |explorer| {
+            if is_limited {
+                outlook.note(explorer.alternatives(), count.load(std::sync::atomic::Ordering::Relaxed));
+            }
+            Flow::Continue(())
         });
         let observed = Program::context().arcs_observed.get();
         if observed && !settings.exact_arcs {
@@ -280,7 +300,8 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
             return Ok(vec![(Explored { observed, ..Explored::default() }, false)]);
         }
         let watch = watch?;
-        Ok(vec![(Explored { observed, ..watch.explored }, watch.limited)])
+        let left = watch.limited.then(|| outlook.left());
+        Ok(vec![(Explored { observed, left, ..watch.explored }, watch.limited)])
     });
     let watches: Vec<(Explored, bool)> = watches.map_err(|error: ExploreError| describe(&error))?;
     let mut all = Explored { complete: true, ..Explored::default() };
@@ -291,6 +312,8 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
         all.suspects |= explored.suspects;
         all.loops |= explored.loops;
         all.complete &= !limited;
+        all.left = all.left.or(explored.left);
+        all.left_out |= explored.left_out;
         all.found = all.found.or(explored.found);
     }
     Ok(all)

@@ -75,8 +75,19 @@ impl Config {
             let (plan, exact) = plan.map_err(|message| Failure::unusable(&message))?;
             return match self.again(&test, &plan, exact, &name) {
                 Some(failure) => Err(failure),
-                None => Ok(Summary { executions: 1, blocked: 0, complete: false, seconds: 0.0 }),
+                None => Ok(Summary {
+                    executions: 1,
+                    blocked: 0,
+                    complete: false,
+                    complete_up_to: None,
+                    left: None,
+                    seconds: 0.0,
+                }),
             };
+        }
+        if self.preemption_bound.is_some() && self.method != Method::Graph {
+            let message = "a preemption bound is for the exploration of everything, not for random executions";
+            return Err(Failure::unusable(message));
         }
         let started = std::time::Instant::now();
         // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the
@@ -111,7 +122,9 @@ impl Config {
                 None => Ok(Summary {
                     executions: outcome.executions,
                     blocked: outcome.blocked,
-                    complete: outcome.complete,
+                    complete: outcome.complete && !outcome.left_out,
+                    complete_up_to: self.preemption_bound.filter(|_| outcome.complete),
+                    left: outcome.left,
                     seconds: started.elapsed().as_secs_f64(),
                 }),
             };

@@ -21,6 +21,7 @@
 //! write it.
 
 use crate::detect::exact;
+use crate::detect::instrumented;
 use crate::detect::listener::listener;
 use crate::memory::heap;
 use crate::platform::global::{self, Global};
@@ -412,9 +413,15 @@ fn forget_lines(from: usize, to: usize) {
     (from & !7..to).step_by(8).for_each(|at| line(at).slots = [0; SLOTS]);
 }
 
+/// How a block is freed by this code. Code without instrumentation counts who refers to a block in ways that are not
+/// seen (`Arc` in Rust's standard library), so that what others did to it atomically is taken to come before.
+pub fn free_by(pc: usize) -> Kind {
+    Kind { atomic: !instrumented::is_instrumented(pc), ..FREE }
+}
+
 /// The block is freed: that is a write to all of it, and the last access that is right.
 pub fn free(address: usize, size: usize, pc: usize) {
-    range(address, size, FREE, pc);
+    range(address, size, free_by(pc), pc);
     mark_freed(address, size, pc);
 }
 

@@ -89,7 +89,7 @@ pub fn release(block: usize) {
                 if global::kind() == mode::HARDWARE {
                     shadow::mark_freed(block, size, global::caller());
                 } else {
-                    exact::access(block, size, shadow::FREE, global::caller());
+                    exact::access(block, size, shadow::free_by(global::caller()), global::caller());
                     explored::freeing(true);
                     shadow::free(block, size, global::caller());
                     explored::freeing(false);
