@@ -3,8 +3,8 @@
 
    The owner pushes three items into a deque for two, so that it grows, and takes two; one thief steals once.
    Bug: `grow` publishes the new buffer with relaxed order. A thief that has read an older `bottom` can get the new
-   buffer without having synchronised with its allocation: `calloc` writes it with plain writes. What C11Tester counts
-   in almost all executions is something else: see docs/strategies.md. */
+   buffer without having synchronised with its allocation: `calloc` writes it with plain writes. What C11Tester
+   reports in almost all executions is something else: see docs/strategies.md. */
 #include <atomic>
 #include <cassert>
 #include <cstddef>
