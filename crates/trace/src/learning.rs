@@ -79,8 +79,12 @@ pub(crate) struct Learning {
 
 impl Way {
     const fn new() -> Way {
-        const ZERO: AtomicU32 = AtomicU32::new(0);
-        Way { executions: ZERO, found: ZERO, new: ZERO, share: ZERO }
+        Way {
+            executions: AtomicU32::new(0),
+            found: AtomicU32::new(0),
+            new: AtomicU32::new(0),
+            share: AtomicU32::new(0),
+        }
     }
 }
 
