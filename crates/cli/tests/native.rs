@@ -219,12 +219,12 @@ fn a_finding_replays_as_it_was_a_hundred_times() {
 }
 
 /// The same seed gives the same findings and counts, however many workers there are and however the program is put
-/// back.
+/// back. There are enough executions for a mix to learn in three seasons, of 1,024 each.
 #[test]
 fn neither_workers_nor_the_way_of_restarting_change_anything() {
     let directory = with(&["store_buffering.c"]);
     let run = |options: &[&str]| {
-        let common = ["store_buffering.c", "--model", "pso", "--keep-going", "--executions", "400"];
+        let common = ["store_buffering.c", "--model", "pso", "--keep-going", "--executions", "2200"];
         let mut report = test(&directory, &[&common, options].concat()).json();
         report.as_object_mut().unwrap().remove("seconds");
         report.as_object_mut().unwrap().remove("restart");

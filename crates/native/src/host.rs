@@ -11,7 +11,8 @@ use fencepost_mailbox::{
     REQUEST_OFFSET, Record, Report, Request, Restart, Stack, Volatile, death, limit, state,
 };
 use fencepost_trace::{
-    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Minimisation, Model, Pair, Sampling, StrategySpec,
+    Access, Answers, BLOCK, CampaignSpec, Coverage, FindingKind, Minimisation, Model, Pair, SEASON, Sampling,
+    Scheduler, StrategySpec,
 };
 use memmap2::MmapMut;
 use rustix::fs::MemfdFlags;
@@ -399,20 +400,15 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     } else {
         campaign.jobs
     };
-    let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize) as u64;
+    let jobs = jobs.clamp(1, campaign.request.count.max(1) as usize);
+    let pieces = pieces(&campaign.request, jobs as u64);
+    let jobs = pieces.len();
     let mut campaign = campaign.clone();
     campaign.request.crowded = jobs > 1;
     let campaign = &campaign;
-    // Whole blocks, so that each has one worker, however many there are.
-    let share = campaign.request.count.div_ceil(jobs);
-    let share = share.checked_next_multiple_of(BLOCK).unwrap_or(share);
-    let pieces = (0..jobs).map(|i| {
-        let first = i.saturating_mul(share).min(campaign.request.count);
-        (campaign.request.first + first, share.min(campaign.request.count - first))
-    });
     let parts: Vec<io::Result<Results>> = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            pieces.map(|(first, count)| scope.spawn(move || run_piece(campaign, library, first, count))).collect();
+        let run = |(first, count)| scope.spawn(move || run_piece(campaign, library, first, count));
+        let workers: Vec<_> = pieces.into_iter().map(run).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's thread does not panic")).collect()
     });
     let mut parts: Vec<Results> = parts.into_iter().collect::<io::Result<_>>()?;
@@ -437,6 +433,26 @@ fn run_once(campaign: &Campaign, library: &Library, start: Instant) -> io::Resul
     results.found.sort_by_key(|f| f.first_execution);
     results.seconds = start.elapsed().as_secs_f64();
     Ok(results)
+}
+
+/// What each worker runs, as the first execution and how many: whole blocks, or whole seasons of a mix that learns, so
+/// that each has one worker, however many there are.
+fn pieces(request: &Request, jobs: u64) -> Vec<(u64, u64)> {
+    let whole = match &request.campaign {
+        CampaignSpec::Sample { sampling, .. } if sampling.scheduler == Scheduler::Mix => SEASON,
+        _ => BLOCK,
+    };
+    let end = request.first.saturating_add(request.count);
+    let begun = request.first % whole;
+    let share = request.count.saturating_add(begun).div_ceil(jobs);
+    let share = share.checked_next_multiple_of(whole).unwrap_or(share).max(1);
+    let mut pieces = vec![(request.first, share.saturating_sub(begun).min(request.count))];
+    let mut next = request.first.saturating_add(pieces[0].1);
+    while next < end {
+        pieces.push((next, share.min(end - next)));
+        next = next.saturating_add(share);
+    }
+    pieces
 }
 
 /// Runs one execution again, with its trace: the one that these choices or this graph describe.
@@ -984,5 +1000,28 @@ impl Mailbox {
             }
         }
         merge(results, part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(scheduler: Scheduler, first: u64, count: u64) -> Request {
+        let mut campaign = Campaign::new("program", "runtime", Model::C11, count);
+        campaign.request.campaign = CampaignSpec::Sample { seed: 1, sampling: Sampling::with(scheduler) };
+        campaign.request.first = first;
+        campaign.request
+    }
+
+    #[test]
+    fn workers_share_whole_seasons_of_a_mix_and_whole_blocks_of_anything_else() {
+        assert_eq!(pieces(&request(Scheduler::Mix, 0, 3_000), 2), [(0, 2_048), (2_048, 952)]);
+        assert_eq!(pieces(&request(Scheduler::Mix, 0, 500), 4), [(0, 500)]);
+        assert_eq!(pieces(&request(Scheduler::Pct, 0, 200), 2), [(0, 128), (128, 72)]);
+        // From the middle of one on, too, wherever a worker begins.
+        assert_eq!(pieces(&request(Scheduler::Mix, 1_000, 2_000), 3), [(1_000, 24), (1_024, 1_024), (2_048, 952)]);
+        assert_eq!(pieces(&request(Scheduler::Mix, 0, u64::MAX), 1), [(0, u64::MAX)]);
+        assert_eq!(pieces(&request(Scheduler::Mix, 0, 0), 1), [(0, 0)]);
     }
 }

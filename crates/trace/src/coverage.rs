@@ -6,9 +6,11 @@
 //! What a campaign has seen must not depend on who ran which part of it. So what steers an execution is what was seen
 //! earlier *in its block*: executions are run in blocks of [`BLOCK`], each by one worker from its first to its last,
 //! and each block starts as if nothing had been seen. What is reported is, for each pair, the first execution that
-//! had it, which adds up over workers.
+//! had it, which adds up over workers. What a mix has learnt
+//! lies beside it, and is kept for longer.
 
-use crate::Pair;
+use crate::learning::Learning;
+use crate::{Beginning, Pair, Reads, Sampling, Scheduler};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -48,6 +50,9 @@ pub struct Coverage {
     length: AtomicU64,
     /// 1 if slots behind the near ones are in use.
     far: AtomicU64,
+    /// 1 if the execution under way had a pair that is new in its block.
+    new: AtomicU32,
+    learning: Learning,
     /// Pairs that were possible in this block and not taken.
     wanted: [AtomicU64; WANTED],
     slots: [Slot; SLOTS],
@@ -74,6 +79,8 @@ impl Coverage {
             wanting: AtomicU32::new(0),
             length: AtomicU64::new(0),
             far: AtomicU64::new(0),
+            new: AtomicU32::new(0),
+            learning: Learning::new(),
             wanted: [const { AtomicU64::new(0) }; WANTED],
             slots: [const { Slot::new() }; SLOTS],
         })
@@ -88,6 +95,23 @@ impl Coverage {
             self.length.store(0, Relaxed);
         }
         self.execution.store(execution + 1, Relaxed);
+        self.new.store(0, Relaxed);
+        self.learning.begin(execution);
+    }
+
+    /// Decides, for an execution of a mix, what earlier ones of its season have taught.
+    pub fn decide(&self, seed: u64, sampling: &mut Sampling) {
+        self.learning.decide(seed, sampling);
+    }
+
+    /// The execution is drawn like this.
+    pub fn drawn(&self, scheduler: Scheduler, reads: Reads, beginning: Beginning) {
+        self.learning.drawn(scheduler, reads, beginning);
+    }
+
+    /// The execution has shown a finding, or none: a mix learns from it.
+    pub fn shown(&self, found: bool) {
+        self.learning.end(found, self.new.load(Relaxed) != 0);
     }
 
     /// It has ended after so many steps.
@@ -129,6 +153,7 @@ impl Coverage {
             let block = self.block.load(Relaxed);
             if slot.seen.load(Relaxed) != block {
                 slot.seen.store(block, Relaxed);
+                self.new.store(1, Relaxed);
                 if slot.first.load(Relaxed) == 0 {
                     slot.first.store(self.execution.load(Relaxed), Relaxed);
                 }

@@ -86,6 +86,34 @@ impl FromStr for Scheduler {
     }
 }
 
+/// What loads prefer to read where they may read several stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reads {
+    /// All are equally likely.
+    Any,
+    /// Mostly what is old; a buffered store mostly stays where it is.
+    Old,
+    /// Mostly what is newest.
+    New,
+}
+
+/// How threads that are created one after the other begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beginning {
+    /// As it comes: the first is ahead of the others more often than not.
+    Free,
+    /// Together.
+    Together,
+    /// Together, and then those that were created first go first, for as many steps as [`Sampling::ordered`] says.
+    Oldest,
+    /// Together, and then those that were created last go first, for so many steps.
+    Newest,
+    /// Together, and then nobody goes twice in a row, for so many steps.
+    Turns,
+}
+
 /// A read that takes its value from a store, by program points.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Pair {
@@ -109,6 +137,15 @@ pub struct Sampling {
     /// it is. If absent, executions differ in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<u32>,
+    /// What loads prefer. If absent, and `stale` too, executions and phases of long ones differ in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Reads>,
+    /// How threads begin. If absent, executions differ in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<Beginning>,
+    /// For how many steps an order holds that threads begin with.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ordered: u32,
     /// pct: how long the execution is thought to be, in steps; 0 if nobody knows.
     #[serde(skip_serializing_if = "is_zero")]
     pub length: u64,
@@ -117,8 +154,8 @@ pub struct Sampling {
     pub goal: Option<Pair>,
 }
 
-fn is_zero(n: &u64) -> bool {
-    *n == 0
+fn is_zero<T: Default + PartialEq>(n: &T) -> bool {
+    *n == T::default()
 }
 
 impl Sampling {
@@ -129,7 +166,16 @@ impl Sampling {
 
     /// With this scheduler, and all else as usual.
     pub fn with(scheduler: Scheduler) -> Sampling {
-        Sampling { scheduler, depth: Sampling::DEPTH, stale: None, length: 0, goal: None }
+        Sampling {
+            scheduler,
+            depth: Sampling::DEPTH,
+            stale: None,
+            reads: None,
+            beginning: None,
+            ordered: 0,
+            length: 0,
+            goal: None,
+        }
     }
 
     /// For the execution of this number: what is mixed is decided.
@@ -143,16 +189,20 @@ impl Sampling {
     }
 
     /// The strategy of the execution of this number in a campaign with this seed: what it shall be like follows from
-    /// its number and from what `coverage` has seen in its block.
+    /// its number, from what `coverage` has seen in its block and, if it is of a mix, has learnt in its season.
     pub fn strategy(&self, campaign: u64, execution: u64, coverage: &Coverage) -> StrategySpec {
         coverage.begin(execution);
+        let seed = execution_seed(campaign, execution);
         let mut sampling = self.of_execution(execution);
+        if self.scheduler == Scheduler::Mix {
+            coverage.decide(seed, &mut sampling);
+        }
         sampling.length = coverage.length();
         // The others are left to chance alone, so that a goal that cannot be reached costs little.
         if execution % 3 == 2 {
             sampling.goal = coverage.wanted();
         }
-        StrategySpec::Random { seed: execution_seed(campaign, execution), sampling }
+        StrategySpec::Random { seed, sampling }
     }
 }
 

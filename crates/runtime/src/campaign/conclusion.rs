@@ -67,6 +67,7 @@ pub fn end(verdict: &Verdict, request: &Request, explored: Explored) -> bool {
         return false;
     }
     let any = !found.is_empty();
+    header.coverage.shown(any);
     let execution = results::execution();
     let mut outputs = None;
     if let Some(asked) = &request.hunt {

@@ -17,11 +17,11 @@ use fencepost_mailbox::Restart;
 use fencepost_native::host::{self, Campaign, Results};
 use fencepost_native::interrupt;
 use fencepost_report::Command;
-use fencepost_trace::{BLOCK, CampaignSpec, Limits, Plan, StrategySpec};
+use fencepost_trace::{CampaignSpec, Limits, Plan, SEASON, StrategySpec};
 use std::time::Instant;
 
 /// With a limit of time alone, the work is given out in pieces of so many.
-const PIECE: u64 = 157 * BLOCK;
+const PIECE: u64 = 10 * SEASON;
 /// Where an execution is cut off if nobody says.
 const MAX_STEPS: u64 = 1_000_000;
 

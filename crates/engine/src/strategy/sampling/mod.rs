@@ -11,7 +11,8 @@
 //!   some steps the bias of loads and the priorities of pct are drawn anew. How long a phase is differs between
 //!   executions too, because other bugs need that somebody is kept back for long.
 //! - *Beginnings.* Threads that are created one after the other start together in every third execution: otherwise the
-//!   first would be ahead more often than not. (Not with `random`, which is to be C11Tester's.)
+//!   first would be ahead more often than not. (Not with `random`, which is to be C11Tester's.) A sampling may say
+//!   otherwise ([`start`]).
 //! - *Time* that passes although somebody could go on ([`haste`]).
 //! - *Waiting.* A thread that waits in a loop ([`waiting`](super::waiting)) goes behind all others ([`fairness`]), and
 //!   soon reads what is newest. So priorities starve nobody.
@@ -25,6 +26,7 @@ mod priority;
 mod random;
 mod read_bias;
 mod rendezvous;
+mod start;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -34,10 +36,11 @@ use super::waiting::WaitingLoops;
 use super::{Actor, Pending, Random, Strategy, What};
 use fairness::Fairness;
 use fencepost_memory::Source;
-use fencepost_trace::{Access, Coverage, EventId, Hidden, Model, Pair, Sampling, Scheduler, ThreadId, scramble};
+use fencepost_trace::{Access, Beginning, Coverage, EventId, Model, Pair, Sampling, Scheduler, ThreadId, scramble};
 use haste::Haste;
 use operation::Operation;
 use read_bias::ReadBias;
+use start::Start;
 
 /// The shortest phase, in steps; there are seven other lengths, each twice as long as the one before.
 const PHASE: u64 = 64;
@@ -136,8 +139,7 @@ pub struct Sampler<'a> {
     schedulers: Schedulers,
     fairness: Fairness,
     haste: Haste,
-    /// Do threads that are created one after the other start together?
-    together: bool,
+    start: Start,
     /// How long a phase is, in steps, and the step that begins the next one.
     phase: u64,
     next_phase: u64,
@@ -154,7 +156,7 @@ impl<'a> Sampler<'a> {
             schedulers: Schedulers::default(),
             fairness: Fairness::new(false),
             haste: Haste::default(),
-            together: false,
+            start: Start::new(Beginning::Free, 0),
             phase: 0,
             next_phase: 0,
             goal: None,
@@ -174,14 +176,20 @@ impl<'a> Sampler<'a> {
         *step = 0;
         waiting.clear();
         self.goal = sampling.goal;
-        self.together = scheduler != Scheduler::Random && random.below(3) == 0;
-        bias.begin(sampling.stale, random);
+        let together = scheduler != Scheduler::Random && random.below(3) == 0;
+        bias.begin(sampling, random);
         self.phase = PHASE << random.below(8);
         self.next_phase = self.phase;
         self.fairness = Fairness::new(scheduler == Scheduler::Pct && pct::Pct::is_without_yield(*salt));
         self.haste = Haste::of(scramble(*salt ^ seed.rotate_left(32)));
         self.schedulers.now = scheduler;
         with_scheduler!(self.schedulers, scheduler => scheduler.begin(sampling, random));
+        let usual = if together { Beginning::Together } else { Beginning::Free };
+        let beginning = sampling.beginning.unwrap_or(usual);
+        self.start = Start::new(beginning, sampling.ordered);
+        if let Some(coverage) = self.coverage {
+            coverage.drawn(scheduler, bias.reads(), beginning);
+        }
     }
 
     #[cold]
@@ -191,26 +199,13 @@ impl<'a> Sampler<'a> {
         with_scheduler!(self.schedulers, scheduler => scheduler.begin_phase());
     }
 
-    /// A thread that is about to create another one, or to start, if they are to start together.
-    fn start(&self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> Option<usize> {
-        if !self.together {
-            return None;
-        }
-        actors.iter().position(|actor| match pending(actor).what {
-            What::Access(access) => {
-                access.location().and_then(|at| at.as_hidden()).is_some_and(|(kind, _)| kind == Hidden::ThreadStart)
-            }
-            What::Yield | What::Quit | What::Commit(_) => false,
-        })
-    }
-
     #[inline]
     fn pick(&mut self, actors: &[Actor], pending: &dyn Fn(&Actor) -> Pending) -> usize {
         if actors.len() == 1 {
             return 0;
         }
-        if let Some(start) = self.start(actors, pending) {
-            return start;
+        if let Some(first) = self.start.pick(&mut self.draw, actors, pending) {
+            return first;
         }
         with_scheduler!(self.schedulers, scheduler => scheduler.pick(&mut self.draw, actors, pending))
     }

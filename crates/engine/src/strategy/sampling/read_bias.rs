@@ -9,7 +9,7 @@
 
 use crate::strategy::Random;
 use crate::strategy::per_thread::PerThread;
-use fencepost_trace::ThreadId;
+use fencepost_trace::{Reads, Sampling, ThreadId};
 
 /// A thread that has come back to the same place so often mostly reads what is newest.
 const PATIENCE: u32 = 8;
@@ -26,23 +26,39 @@ enum Preference {
     New(u32),
 }
 
+impl Preference {
+    const ANY: Preference = Preference::Old(0);
+    const OLD: Preference = Preference::Old(90);
+    const NEW: Preference = Preference::New(90);
+
+    /// What a sampling says, if it does.
+    fn of(sampling: &Sampling) -> Option<Preference> {
+        let named = sampling.reads.map(|reads| match reads {
+            Reads::Any => Preference::ANY,
+            Reads::Old => Preference::OLD,
+            Reads::New => Preference::NEW,
+        });
+        sampling.stale.map(Preference::Old).or(named)
+    }
+}
+
 /// The bias of the current phase.
 #[derive(Clone, Debug)]
 pub(super) struct ReadBias {
     now: Preference,
-    /// How much is to be old, if that was said.
-    fixed: Option<u32>,
+    /// What was said, if anything was.
+    fixed: Option<Preference>,
     /// By thread: how many of its loads had a choice.
     loads: PerThread<u32>,
 }
 
 impl ReadBias {
     pub fn new() -> ReadBias {
-        ReadBias { now: Preference::Old(0), fixed: None, loads: PerThread::default() }
+        ReadBias { now: Preference::ANY, fixed: None, loads: PerThread::default() }
     }
 
-    pub fn begin(&mut self, fixed: Option<u32>, random: &mut Random) {
-        self.fixed = fixed;
+    pub fn begin(&mut self, sampling: &Sampling, random: &mut Random) {
+        self.fixed = Preference::of(sampling);
         self.loads.clear();
         self.draw(random);
     }
@@ -50,14 +66,23 @@ impl ReadBias {
     /// A new phase.
     pub fn draw(&mut self, random: &mut Random) {
         self.now = match self.fixed {
-            Some(percent) => Preference::Old(percent),
+            Some(preference) => preference,
             // Which, and how often, was decided by measurement: see docs/strategies.md.
             None => match random.below(16) {
-                0..9 => Preference::Old(0),
-                9..15 => Preference::Old(90),
-                _ => Preference::New(90),
+                0..9 => Preference::ANY,
+                9..15 => Preference::OLD,
+                _ => Preference::NEW,
             },
         };
+    }
+
+    /// What is preferred now, roughly.
+    pub fn reads(&self) -> Reads {
+        match self.now {
+            Preference::Old(0) => Reads::Any,
+            Preference::Old(_) => Reads::Old,
+            Preference::New(_) => Reads::New,
+        }
     }
 
     /// In how many of 100 choices a buffered store stays where it is.
@@ -93,12 +118,16 @@ mod tests {
 
     const T: ThreadId = ThreadId(0);
 
+    fn stale(percent: u32) -> Sampling {
+        Sampling { stale: Some(percent), ..Sampling::default() }
+    }
+
     /// How often each of three stores is read in 3,000 loads, each the first of its execution.
-    fn counts(fixed: Option<u32>, returns: u32) -> [u32; 3] {
+    fn counts(sampling: &Sampling, returns: u32) -> [u32; 3] {
         let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
         let mut counts = [0; 3];
         for _ in 0..3000 {
-            bias.begin(fixed, &mut random);
+            bias.begin(sampling, &mut random);
             counts[bias.choose(&mut random, T, returns, 3)] += 1;
         }
         counts
@@ -107,27 +136,27 @@ mod tests {
     #[test]
     fn without_a_bias_all_stores_are_equally_likely() {
         // 1000 each with a standard deviation of 26.
-        assert!(counts(Some(0), 0).iter().all(|n| (850..1150).contains(n)));
+        assert!(counts(&stale(0), 0).iter().all(|n| (850..1150).contains(n)));
     }
 
     #[test]
     fn a_fixed_bias_is_kept() {
-        assert_eq!(counts(Some(100), 0)[2], 0, "never the newest");
+        assert_eq!(counts(&stale(100), 0)[2], 0, "never the newest");
         // 10 of 100 are drawn among all three: 100 are the newest on average, with a standard deviation of 10.
-        assert!((40..160).contains(&counts(Some(90), 0)[2]));
+        assert!((40..160).contains(&counts(&stale(90), 0)[2]));
     }
 
     #[test]
     fn who_waits_mostly_reads_what_is_newest() {
-        assert_eq!(counts(Some(100), PATIENCE - 1)[2], 0);
+        assert_eq!(counts(&stale(100), PATIENCE - 1)[2], 0);
         // Seven of eight: 2625 with a standard deviation of 18.
-        assert!((2500..2750).contains(&counts(Some(100), PATIENCE)[2]));
+        assert!((2500..2750).contains(&counts(&stale(100), PATIENCE)[2]));
     }
 
     #[test]
     fn a_thread_with_many_loads_reads_what_is_newest_every_other_time() {
         let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
-        bias.begin(Some(100), &mut random);
+        bias.begin(&stale(100), &mut random);
         let newest = |bias: &mut ReadBias, random: &mut Random, loads: u32| {
             (0..loads).filter(|_| bias.choose(random, T, 0, 2) == 1).count()
         };
@@ -141,18 +170,30 @@ mod tests {
     #[test]
     fn phases_differ_in_their_bias_unless_it_is_fixed() {
         let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
-        bias.begin(None, &mut random);
+        bias.begin(&Sampling::default(), &mut random);
         let mut drawn = Vec::new();
         for _ in 0..200 {
             bias.draw(&mut random);
             drawn.push(bias.now);
         }
         // The rarest has a chance of 1 in 16: it is missed once in 400,000.
-        for preference in [Preference::Old(0), Preference::Old(90), Preference::New(90)] {
+        for preference in [Preference::ANY, Preference::OLD, Preference::NEW] {
             assert!(drawn.contains(&preference));
         }
-        bias.begin(Some(30), &mut random);
+        bias.begin(&stale(30), &mut random);
         bias.draw(&mut random);
+        assert_eq!(bias.kept(), 30);
+    }
+
+    #[test]
+    fn a_preference_that_is_named_is_kept_unless_a_percentage_is_said() {
+        let (mut bias, mut random) = (ReadBias::new(), Random::new(1));
+        for reads in [Reads::Any, Reads::Old, Reads::New] {
+            bias.begin(&Sampling { reads: Some(reads), ..Sampling::default() }, &mut random);
+            (0..20).for_each(|_| bias.draw(&mut random));
+            assert_eq!(bias.reads(), reads);
+        }
+        bias.begin(&Sampling { reads: Some(Reads::New), ..stale(30) }, &mut random);
         assert_eq!(bias.kept(), 30);
     }
 }

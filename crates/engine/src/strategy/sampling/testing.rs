@@ -29,7 +29,7 @@ pub(super) fn buffer(thread: u32, store: u32) -> Actor {
 pub(super) fn draw(seed: u64, stale: u32) -> Draw {
     let (mut random, mut bias) = (Random::new(seed), ReadBias::new());
     let salt = random.bits();
-    bias.begin(Some(stale), &mut random);
+    bias.begin(&Sampling { stale: Some(stale), ..Sampling::default() }, &mut random);
     Draw { random, salt, model: Model::C11, step: 0, bias, waiting: WaitingLoops::default() }
 }
 
