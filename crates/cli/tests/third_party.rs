@@ -14,7 +14,10 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A program of `tests/third_party`, compiled.
-struct Program(TempDir);
+struct Program {
+    name: String,
+    directory: TempDir,
+}
 
 impl Program {
     /// Nothing where the package that the program is about is not installed.
@@ -32,7 +35,9 @@ impl Program {
         let mut build = command(directory.path());
         let built = finish(build.args([compiler, "-g", "-O1", "-o", "program"]).arg(path).args(flags));
         assert_eq!(built.status, 0, "{}", built.stderr);
-        Some(Program(directory))
+        let variants: String =
+            flags.iter().filter(|flag| flag.starts_with("-D")).map(|flag| format!(" {flag}")).collect();
+        Some(Program { name: format!("{source}{variants}"), directory })
     }
 
     /// Runs it 2,000 times.
@@ -47,12 +52,15 @@ impl Program {
     fn test_some(&self, executions: u64, more: &[&str]) -> Findings {
         let number = executions.to_string();
         let options = [&["--executions", &number, "--keep-going", "--format", "json"], more].concat();
-        let run = fencepost(self.0.path(), &[&["test", "./program"], &options[..]].concat());
+        let run = fencepost(self.directory.path(), &[&["test", "./program"], &options[..]].concat());
         assert!(run.status <= 1, "{}", run.stderr);
         let report = run.json();
         assert_eq!(report["executions"], executions);
         let list = report["findings"].as_array().expect("a list").clone();
         assert_eq!(run.status == 0, list.is_empty(), "{}", run.stderr);
+        // For docs/field.md.
+        let rate = executions as f64 / report["seconds"].as_f64().expect("a number");
+        println!("{} {}: {rate:.0} executions/s, {} findings", self.name, more.join(" "), list.len());
         Findings { list, run }
     }
 }

@@ -167,7 +167,7 @@ impl<T: Threads> Explorer<T> {
             Ok(Flow::Continue(())) => Ok(Halt::Done),
             Ok(Flow::Break(())) => Ok(Halt::Stopped),
             Err(Restart::Anew(merged)) => {
-                self.start_over(merged);
+                self.start_over(*merged);
                 Ok(Halt::Anew)
             }
             Err(Restart::Error(error)) => Err(error),
@@ -213,7 +213,7 @@ impl<T: Threads> Explorer<T> {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
                     return Err(match self.cells.take_merged() {
-                        Some(merged) => Restart::Anew(merged),
+                        Some(merged) => Restart::Anew(Box::new(merged)),
                         None => Restart::Error(error),
                     });
                 }

@@ -140,7 +140,7 @@ impl<T: Threads + Clone + Send> Team<T> {
                 Some(Restart::Error(error)) => return Err(error),
                 Some(Restart::Anew(cells)) => {
                     self.workers.iter_mut().for_each(|worker| {
-                        worker.start_over(cells.clone());
+                        worker.start_over(Cells::clone(&cells));
                         worker.tasks.clear();
                     });
                     self.workers[0].open_all();

@@ -72,7 +72,7 @@ pub(super) struct Context {
 pub(crate) enum Restart<A> {
     /// It has to start over with this: accesses overlap, others have observed rounds of a loop that waits, or a thread
     /// gives way by itself where preemptions are counted.
-    Anew(A),
+    Anew(Box<A>),
     Error(ExploreError),
 }
 
@@ -141,7 +141,7 @@ impl<T: Threads> Explorer<T> {
             let mut visitor = begin();
             match self.explore_waiting(&mut visitor, &mut between) {
                 Ok(_) => return Ok(visitor),
-                Err(Restart::Anew(task)) => self.waiting = vec![task],
+                Err(Restart::Anew(task)) => self.waiting = vec![*task],
                 Err(Restart::Error(error)) => return Err(error),
             }
         }
@@ -206,10 +206,10 @@ impl<T: Threads> Explorer<T> {
             pending = false;
             let run = self.run();
             if let Some(thread) = self.walk.observed.take() {
-                let mut unobserved = std::mem::take(&mut self.walk.unobserved);
+                let unobserved = &mut self.walk.unobserved;
                 unobserved.resize(unobserved.len().max(thread.index() + 1), 0);
                 unobserved[thread.index()] += 1;
-                return Err(Restart::Anew(Task::with(self.cells.unmet(), self.walk.volunteers).going(unobserved)));
+                return Err(self.anew(self.cells.unmet()));
             }
             if self.options.preemptions.is_some() && self.walk.volunteers != volunteers {
                 // What was left out before may have fewer preemptions than it seemed to have.
@@ -278,7 +278,8 @@ impl<T: Threads> Explorer<T> {
 
     /// Start over with these cells, and with what else is known.
     fn anew(&self, cells: Cells) -> Restart<Task> {
-        Restart::Anew(Task::with(cells, self.walk.volunteers).going(self.walk.unobserved.clone()))
+        let task = Task::with(cells, self.walk.volunteers).going(self.walk.unobserved.clone());
+        Restart::Anew(Box::new(task))
     }
 
     fn restart_for(&mut self, error: ExploreError) -> Restart<Task> {

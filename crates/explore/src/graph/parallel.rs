@@ -152,7 +152,7 @@ where
             let halt = if pool.stop.into_inner() { Halt::Stopped } else { Halt::Done };
             Ok(Phase { visitors, left, halt })
         }
-        Some(Restart::Anew(task)) => Ok(Phase { visitors: Vec::new(), left: vec![task], halt: Halt::Anew }),
+        Some(Restart::Anew(task)) => Ok(Phase { visitors: Vec::new(), left: vec![*task], halt: Halt::Anew }),
         Some(Restart::Error(error)) => Err(error),
     }
 }

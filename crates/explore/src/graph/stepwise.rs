@@ -83,7 +83,7 @@ impl<T: Threads> crate::Explorer for Explorer<T> {
         // One run, and no more.
         let left = match self.explore_task(task, &mut met, |_| Flow::Break(())) {
             Ok(_) => Left::Tasks(self.left()),
-            Err(Restart::Anew(task)) => Left::All(Box::new(task)),
+            Err(Restart::Anew(task)) => Left::All(task),
             Err(Restart::Error(error)) => return Err(error),
         };
         Ok(Run { traces: met.traces, racy: met.racy, left })
