@@ -30,7 +30,7 @@ pub struct Options {
     /// How often a thread goes around a loop without effect before it is stopped there. Executions with a round are
     /// like those without, unless somebody asks for the accesses of the round themselves.
     pub rounds: u32,
-    /// Only executions with at most so many preemptions: see [`Preemptions`].
+    /// Only executions with at most so many preemptions: see `preemptions`.
     pub preemptions: Option<u32>,
 }
 
