@@ -313,10 +313,18 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     unseen::announced(at.address as usize, at.size.bytes() as usize);
     let reply = control::step(Op::Access(access));
     if let Some(value) = value(reply) {
-        control::set_memory(at, value);
+        put(at, value);
     }
     opaque::know(at);
     reply
+}
+
+/// Leaves a value in memory. Who has read it may have gone on in the run at hand, before it is written: where it was on
+/// that thread's stack there is something else now.
+fn put(at: Location, value: Value) {
+    if !view::is_dead(at) {
+        control::set_memory(at, value);
+    }
 }
 
 /// A load that the runtime makes for the running thread, in memory where others synchronise.
@@ -342,7 +350,7 @@ fn one(at: Location, write: bool) {
     if write {
         announce(at);
     } else {
-        control::set_memory(at, load_plain(at));
+        put(at, load_plain(at));
         opaque::wrote(at);
     }
 }
@@ -378,7 +386,7 @@ fn many(places: &[Location], write: bool) {
     let values: Vec<_> = places.iter().enumerate().map(read).collect();
     global::set_caller_registers(registers);
     for (at, value) in values {
-        control::set_memory(at, value);
+        put(at, value);
         opaque::wrote(at);
     }
 }
