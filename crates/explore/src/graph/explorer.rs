@@ -166,11 +166,16 @@ impl<T: Threads> Explorer<T> {
             let last = context.todo.iter().map(|alternative| alternative.node()).max()?;
             let mut graph = context.graph.clone();
             graph.truncate(last.index() + 1);
-            let (todo, cells, sets) = (context.todo.clone(), self.cells.clone(), self.walk.sets.clone());
-            let (loops, volunteers, unobserved) = (self.walk.loops, self.walk.volunteers, self.walk.unobserved.clone());
-            Some(Task { graph, todo, cells, sets, loops, volunteers, unobserved })
+            Some(self.task(graph, context.todo.clone()))
         });
         self.waiting.iter().cloned().chain(open).collect()
+    }
+
+    /// Part of this exploration, with all that is known.
+    fn task(&self, graph: Graph, todo: Vec<Alternative>) -> Task {
+        let Walk { loops, volunteers, ref unobserved, ref sets, .. } = self.walk;
+        let (cells, sets, unobserved) = (self.cells.clone(), sets.clone(), unobserved.clone());
+        Task { graph, todo, cells, sets, loops, volunteers, unobserved }
     }
 
     /// Explores a subtree. `between` is called after every execution and may take tasks off with
@@ -330,9 +335,7 @@ impl<T: Threads> Explorer<T> {
         let last = alternative.node();
         graph.assign_part(&context.graph, |n| n <= last, Node::INIT, &mut self.renaming);
         // A read at the cut may have been revisited from behind it only if it was kept, and it was not.
-        let (cells, sets) = (self.cells.clone(), self.walk.sets.clone());
-        let (loops, volunteers, unobserved) = (self.walk.loops, self.walk.volunteers, self.walk.unobserved.clone());
-        Some(Task { graph, todo: vec![alternative], cells, sets, loops, volunteers, unobserved })
+        Some(self.task(graph, vec![alternative]))
     }
 
     /// How many alternatives are left to be tried.

@@ -94,6 +94,12 @@ impl Round {
 /// Where a thread stands: its label, and its local state.
 pub(crate) type Standing = (u32, u64);
 
+/// Where a thread stood before it read, if that is known.
+pub(crate) fn stood(graph: &Graph, read: Node) -> Option<Standing> {
+    let data = graph.node(read);
+    (data.flags.has(Flags::READ) && data.digest != 0).then_some((data.label, data.digest))
+}
+
 /// What a round does to others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
@@ -225,12 +231,7 @@ impl Set {
 /// Where the thread stands `now` may be its end.
 fn round_around(graph: &Graph, thread: ThreadId, index: usize, now: Option<Standing>) -> Option<Round> {
     let events = graph.thread(thread);
-    let data = |i: usize| graph.node(events[i]);
-    // Where it stood before it read, if that is known.
-    let stood = |i: usize| {
-        let data = data(i);
-        (data.flags.has(Flags::READ) && data.digest != 0).then_some((data.label, data.digest))
-    };
+    let stood = |i: usize| stood(graph, events[i]);
     let mut ends = [(0, (0, 0)); LONGEST];
     let mut known = 0;
     for to in index + 1..=events.len().min(index + LONGEST) {

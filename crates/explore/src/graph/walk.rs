@@ -534,11 +534,9 @@ impl<T: Threads> Walk<T> {
     /// there are more than it may go unobserved.
     pub(super) fn count_observed(&mut self, graph: &Graph, thread: ThreadId) {
         let Some(now) = self.standing(graph, thread) else { return };
-        let data = |i: usize| graph.node(graph.thread(thread)[i]);
-        let ends = graph.thread(thread).len();
-        let is_there = |i: &usize| data(*i).flags.has(Flags::READ) && (data(*i).label, data(*i).digest) == now;
-        let starts: Vec<usize> = (0..ends).filter(is_there).collect();
-        let next = starts.iter().skip(1).copied().chain([ends]);
+        let events = graph.thread(thread);
+        let starts: Vec<usize> = (0..events.len()).filter(|i| rounds::stood(graph, events[*i]) == Some(now)).collect();
+        let next = starts.iter().skip(1).copied().chain([events.len()]);
         let rounds = starts.iter().copied().zip(next);
         let is_observed = |round: &(usize, usize)| {
             rounds::effect(graph, thread, *round, |other| self.standing(graph, other)) == Effect::Observed
@@ -558,10 +556,7 @@ impl<T: Threads> Walk<T> {
                 State::Spinning { round, .. } => round as usize,
                 _ => events.len().saturating_sub(1),
             };
-            let standing = |i: usize| {
-                let data = graph.node(events[i]);
-                (data.flags.has(Flags::READ) && data.digest != 0).then_some((data.label, data.digest))
-            };
+            let standing = |i: usize| rounds::stood(graph, events[i]);
             let writes = |from: usize, to: usize| {
                 events[from..to].iter().filter(|node| graph.node(**node).flags.has(Flags::WRITE)).count()
             };
