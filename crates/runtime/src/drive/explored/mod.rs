@@ -112,7 +112,8 @@ pub fn ask(op: Op) -> Reply {
     }
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
-    asks.store(me.asks, Relaxed);
+    // The call remembers whether it had success: it may ask for more before it says so to the program.
+    asks.store(me.asks.wrapping_mul(2).wrapping_add(me.reply.success.into()), Relaxed);
     me.reply
 }
 
