@@ -19,6 +19,9 @@ use std::process::ExitCode;
 const STACK: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    if let Some(code) = fencepost_native::compiler::stand_in_for_rustc() {
+        return code;
+    }
     signals::survive_limits();
     match std::thread::Builder::new().stack_size(STACK).spawn(run) {
         Ok(thread) => thread.join().unwrap_or(error::Status::Failed.into()),

@@ -1,6 +1,6 @@
 //! `fencepost cargo`: cargo, with the flags that instrument the crates of the target and link the runtime.
 
-use super::{prepare_runtime_directory, runtime_by_path};
+use super::{prepare_runtime_directory, runtime_by_path, rustc};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -75,7 +75,8 @@ pub fn plan(
     command
 }
 
-/// Cargo, as it builds for Fencepost, with these arguments.
+/// Cargo, as it builds for Fencepost, with these arguments. It calls this program in rustc's place, which therefore
+/// begins with [`stand_in_for_rustc`](super::stand_in_for_rustc).
 ///
 /// # Errors
 /// The runtime's directory cannot be made ready.
@@ -84,8 +85,12 @@ pub fn cargo(arguments: &[OsString], directory: &Path) -> io::Result<Command> {
     let variable = |name: &str| std::env::var_os(name);
     let host = host_triple();
     let program = variable("CARGO").unwrap_or_else(|| "cargo".into());
-    let configured = configured_flags(&program, host.as_deref().unwrap_or_default());
-    Ok(plan(arguments, directory, variable, host.as_deref(), &configured))
+    let config = configuration(&program);
+    let configured = configured_flags(&config, host.as_deref().unwrap_or_default());
+    let mut command = plan(arguments, directory, variable, host.as_deref(), &configured);
+    let wrapper = config["build"]["rustc-wrapper"].as_str();
+    rustc::wrap(&mut command, &std::env::current_exe()?, wrapper, variable);
+    Ok(command)
 }
 
 /// Becomes cargo. Comes back only if that fails.
@@ -99,13 +104,16 @@ pub fn become_cargo(arguments: &[OsString], directory: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("cannot run {name}: {error}; CARGO names another one"))
 }
 
-/// The flags for rustc that cargo's configuration files have here, as cargo itself would take them: those of the
-/// target, or else those of every build.
-fn configured_flags(cargo: &OsStr, host: &str) -> Vec<String> {
+/// What cargo's configuration files say here.
+fn configuration(cargo: &OsStr) -> serde_json::Value {
     let mut command = Command::new(cargo);
     command.args(["-Zunstable-options", "config", "get", "--format", "json-value"]).env("RUSTC_BOOTSTRAP", "1");
-    let Ok(output) = command.stderr(Stdio::null()).output() else { return Vec::new() };
-    let Ok(config) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else { return Vec::new() };
+    let output = command.stderr(Stdio::null()).output();
+    output.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok()).unwrap_or_default()
+}
+
+/// The flags for rustc among that, as cargo itself would take them: those of the target, or else those of every build.
+fn configured_flags(config: &serde_json::Value, host: &str) -> Vec<String> {
     let of_target = &config["target"][host]["rustflags"];
     let flags = if of_target.is_null() { &config["build"]["rustflags"] } else { of_target };
     match flags {

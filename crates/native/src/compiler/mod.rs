@@ -24,10 +24,12 @@
 
 mod arguments;
 mod cargo;
+mod rustc;
 mod single;
 mod surroundings;
 
 pub use cargo::{become_cargo, cargo, rust_flags};
+pub use rustc::stand_in_for_rustc;
 pub use single::{CompileError, compile_single, compile_single_in};
 pub use surroundings::Surroundings;
 
