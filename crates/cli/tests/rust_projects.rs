@@ -48,3 +48,31 @@ fn main() {
     assert!(run.stdout.contains("10: assert_eq!(DATA.load(Relaxed), 42);"), "{}", run.stdout);
     assert!(run.stdout.contains("stale: "), "{}", run.stdout);
 }
+
+/// Build scripts that are told of ThreadSanitizer compile something else than what is shipped (crossbeam's do).
+#[test]
+fn build_scripts_do_not_learn_that_code_is_instrumented() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    fs::write(path.join("Cargo.toml"), "[package]\nname = \"script\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+        .unwrap();
+    fs::create_dir(path.join("src")).unwrap();
+    fs::write(path.join("src/main.rs"), "fn main() {}\n").unwrap();
+    let script = "\
+fn main() {
+    println!(\"cargo:warning=sanitize is {:?}\", std::env::var_os(\"CARGO_CFG_SANITIZE\"));
+    println!(\"cargo:warning=arch is {:?}\", std::env::var_os(\"CARGO_CFG_TARGET_ARCH\"));
+}
+";
+    fs::write(path.join("build.rs"), script).unwrap();
+    let mut cargo = command(path);
+    // The wrapper that the user has is called, too: this one does nothing but call the compiler.
+    cargo.env("RUSTC_WRAPPER", "/usr/bin/env").env("CARGO", env!("CARGO"));
+    let built = finish(cargo.args(["cargo", "build", "--offline", "--target-dir", "target"]));
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    assert!(built.stderr.contains("sanitize is None"), "{}", built.stderr);
+    assert!(built.stderr.contains("arch is Some(\"x86_64\")"), "{}", built.stderr);
+    // It is instrumented all the same.
+    let run = finish(command(path).args(["test", "target/x86_64-unknown-linux-gnu/debug/script", "--executions", "1"]));
+    assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
+}

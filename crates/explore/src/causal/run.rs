@@ -950,10 +950,6 @@ impl<'a, T: Threads> Run<'a, T> {
     fn end(&mut self) -> Ended {
         // What was noted begins like the graph as it is, before anything in it changes.
         self.flush();
-        let Explorer { walk, graph, .. } = &mut *self.explorer;
-        if walk.has_gone_in_vain(graph) {
-            return Ended::Stuck(Stuck::Redundant);
-        }
         let Waiting { stuck, spins, finals } = match self.waiting() {
             None => return Ended::InVain,
             Some(waiting) if waiting.stuck.is_empty() => return self.observe(),

@@ -133,7 +133,7 @@ impl<T: Threads> Explorer<T> {
             return Ok(None);
         }
         let graph = &current(&mut self.contexts).graph;
-        if self.walk.has_gone_in_vain(graph) {
+        if !self.walk.unobserved.is_empty() && self.walk.has_gone_in_vain(graph) {
             return Ok(Some(Run::Stuck(Stuck::Redundant)));
         }
         Ok(Some(match self.walk.end(graph) {

@@ -170,9 +170,6 @@ pub(crate) struct Walk<T> {
     pub(super) unobserved: Vec<u32>,
     /// A thread of which others have observed more rounds than that.
     pub(super) observed: Option<ThreadId>,
-    /// A thread has gone on after a round that others had observed: it may turn out to have been for nothing, together
-    /// with theirs.
-    has_gone_on: bool,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(crate) ends: Vec<End>,
 }
@@ -194,7 +191,6 @@ impl<T: Threads> Walk<T> {
             rounds: 0,
             unobserved: Vec::new(),
             observed: None,
-            has_gone_on: false,
             ends: Vec::new(),
         }
     }
@@ -457,11 +453,7 @@ impl<T: Threads> Walk<T> {
     pub(crate) fn round_without_effect(&mut self, graph: &Graph, thread: ThreadId) -> Option<State> {
         match self.goes_around(graph, thread, self.may_go_unobserved(thread)) {
             Around::InVain(state) => Some(state),
-            Around::Again => {
-                self.has_gone_on = true;
-                None
-            }
-            Around::No => None,
+            Around::Again | Around::No => None,
         }
     }
 
@@ -556,31 +548,29 @@ impl<T: Threads> Walk<T> {
 
     /// Has a thread gone a round without effect, and gone on? What it does is done in an execution without that round
     /// as well.
-    pub(crate) fn has_gone_in_vain(&mut self, graph: &Graph) -> bool {
-        let may_have = self.has_gone_on || !self.unobserved.is_empty();
-        may_have
-            && (0..self.threads.len()).any(|t| {
-                let thread = ThreadId(t as u32);
-                let events = graph.thread(thread);
-                let waits_from = match self.threads[t].state {
-                    State::Spinning { round, .. } => round as usize,
-                    _ => events.len().saturating_sub(1),
-                };
-                let standing = |i: usize| rounds::stood(graph, events[i]);
-                let writes = |from: usize, to: usize| {
-                    events[from..to].iter().filter(|node| graph.node(**node).flags.has(Flags::WRITE)).count()
-                };
-                (1..=waits_from).any(|to| {
-                    standing(to).is_some_and(|stands| {
-                        (0..to).any(|from| {
-                            standing(from) == Some(stands)
-                                && (1..=rounds::MOST_WRITES).contains(&writes(from, to))
-                                && rounds::effect(graph, thread, (from, to), |other| self.standing(graph, other))
-                                    == Effect::None
-                        })
+    pub(super) fn has_gone_in_vain(&mut self, graph: &Graph) -> bool {
+        (0..self.threads.len()).any(|t| {
+            let thread = ThreadId(t as u32);
+            let events = graph.thread(thread);
+            let waits_from = match self.threads[t].state {
+                State::Spinning { round, .. } => round as usize,
+                _ => events.len().saturating_sub(1),
+            };
+            let standing = |i: usize| rounds::stood(graph, events[i]);
+            let writes = |from: usize, to: usize| {
+                events[from..to].iter().filter(|node| graph.node(**node).flags.has(Flags::WRITE)).count()
+            };
+            (1..=waits_from).any(|to| {
+                standing(to).is_some_and(|stands| {
+                    (0..to).any(|from| {
+                        standing(from) == Some(stands)
+                            && (1..=rounds::MOST_WRITES).contains(&writes(from, to))
+                            && rounds::effect(graph, thread, (from, to), |other| self.standing(graph, other))
+                                == Effect::None
                     })
                 })
             })
+        })
     }
 
     /// Does a thread that was found to wait still do so, now that the graph has grown?
