@@ -1,4 +1,4 @@
-// Who is woken, waits again and then comes too late leaves the loop: that is no round of it. See timed_out_after_wake.c.
+// Who is woken, waits again and then comes too late leaves the loop: that is no round. See timed_out_after_wake.c.
 // fencepost check: pass
 // fencepost check --model tso: pass
 use std::sync::{Arc, Condvar, Mutex};
