@@ -4,15 +4,21 @@ mod common;
 
 use common::{command, fencepost, finish};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+
+/// A package with one program and no dependencies.
+fn write_package(path: &Path, name: &str, main: &str) {
+    let manifest = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    fs::write(path.join("Cargo.toml"), manifest).unwrap();
+    fs::create_dir(path.join("src")).unwrap();
+    fs::write(path.join("src/main.rs"), main).unwrap();
+}
 
 #[test]
 fn a_cargo_project_is_built_with_the_printed_flags() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
-    fs::write(path.join("Cargo.toml"), "[package]\nname = \"queue\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
-        .unwrap();
-    fs::create_dir(path.join("src")).unwrap();
     let main = "\
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static DATA: AtomicUsize = AtomicUsize::new(0);
@@ -28,7 +34,7 @@ fn main() {
     writer.join().unwrap();
 }
 ";
-    fs::write(path.join("src/main.rs"), main).unwrap();
+    write_package(path, "queue", main);
     let flags = fencepost(path, &["rustflags"]);
     assert_eq!(flags.status, 0, "{}", flags.stderr);
     let built = Command::new(env!("CARGO"))
@@ -54,10 +60,7 @@ fn main() {
 fn build_scripts_do_not_learn_that_code_is_instrumented() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
-    fs::write(path.join("Cargo.toml"), "[package]\nname = \"script\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
-        .unwrap();
-    fs::create_dir(path.join("src")).unwrap();
-    fs::write(path.join("src/main.rs"), "fn main() {}\n").unwrap();
+    write_package(path, "script", "fn main() {}\n");
     let script = "\
 fn main() {
     println!(\"cargo:warning=sanitize is {:?}\", std::env::var_os(\"CARGO_CFG_SANITIZE\"));
