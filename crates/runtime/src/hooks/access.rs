@@ -93,6 +93,9 @@ fn explored(address: usize, size: usize, kind: Kind, pc: usize) {
     }
     exact::access(address, size, kind, pc);
     let event = shared::is_event(address, size, kind.write);
+    if !event && shared::is_left_behind(address, size) {
+        from(pc, || shared::start_over_with(address, size));
+    }
     let is_known =
         !event && (address & 7) + size <= 8 && !shared::is_watching() && shadow::is_known(address, size, kind);
     if is_known && !patience::ends() {
@@ -122,6 +125,9 @@ fn from(pc: usize, act: impl FnOnce()) {
 /// Of a range that is accessed by a function of libc, some may be shared.
 fn shared_range(address: usize, length: usize, write: bool, pc: usize) {
     let parts = shared::parts(address, length, write);
+    if shared::is_left_behind(address, length) {
+        from(pc, || shared::start_over_with(address, length));
+    }
     if !parts.is_empty() {
         from(pc, || shared::range(&parts, write));
     }

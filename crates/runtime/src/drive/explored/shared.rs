@@ -17,10 +17,16 @@
 //! into memory before the load. What a store has written is read back, and told to the exploration, at the thread's
 //! next event. Before a program has created its first thread nothing is an event: what memory holds then is its
 //! initial value.
+//!
+//! A thread's stack is part of its local state, and that is not to depend on how far others have come in the run at
+//! hand. So what is an event there leaves the stacks of others as they are: what another thread reads or writes is
+//! there for its one access, and the owner finds what it has read or written itself. A plain access to such memory
+//! that is no event yet would find the wrong thing: it becomes one, and all starts over. Code without instrumentation
+//! that synchronises by itself, as Rust's standard library does, needs memory as it is: then it stays there.
 
 use crate::drive::ending::{self, Verdict};
 use crate::drive::explored::{opaque, unseen};
-use crate::drive::{control, view};
+use crate::drive::{control, progress, view};
 use crate::memory::read_only;
 use crate::platform::global::{self, Entered, Global};
 use crate::results;
@@ -51,6 +57,8 @@ struct Shared {
     written: FxHashMap<usize, u8>,
     /// By thread: stores that the program was about to make, and from where.
     announced: Vec<Vec<(Location, usize)>>,
+    /// Where the running thread reads or writes on the stack of another, and what that one has there.
+    lent: Vec<(Location, Value)>,
     watch: Option<Watch>,
 }
 
@@ -100,6 +108,7 @@ pub fn reset() {
     shared.found.clear();
     shared.written.clear();
     shared.announced.iter_mut().for_each(Vec::clear);
+    shared.lent.clear();
     shared.watch = None;
     drop(shared);
     opaque::reset();
@@ -216,6 +225,31 @@ pub fn touched(address: usize, size: usize) {
     }
 }
 
+/// Is this, of which a plain access is no event yet, on a stack, and was an event there in this execution?
+#[inline]
+pub fn is_left_behind(address: usize, size: usize) -> bool {
+    has_stacks() && is_left_on_a_stack(address, size)
+}
+
+#[cold]
+fn is_left_on_a_stack(address: usize, size: usize) -> bool {
+    !control::is_opaque() && fibers::is_on_a_stack(address) && eights(address, size).any(|part| found(part) != 0)
+}
+
+/// Where of these bytes there has been an event.
+fn found((at, bytes): (usize, u8)) -> u8 {
+    bytes & shared().found.get(&at).map_or(0, |found| found.bytes)
+}
+
+/// A plain access there would find the wrong thing: it has to be an event, and all starts over.
+pub fn start_over_with(address: usize, size: usize) {
+    let mut any = false;
+    eights(address, size).for_each(|part| any |= add(part.0, found(part)));
+    if any {
+        ending::finish(Verdict::Redundant);
+    }
+}
+
 /// What eight bytes hold, if nothing has been an event there. Of a stack, nothing that is shared has a value before
 /// it is written.
 fn held(at: usize) -> u64 {
@@ -233,11 +267,11 @@ fn held(at: usize) -> u64 {
 /// An event is about to happen here. If it is the first, what memory holds is the initial value.
 fn touch(place: Location) {
     for (at, bytes) in eights(place.address as usize, place.size.bytes() as usize) {
-        let new = bytes & !shared().found.get(&at).map_or(0, |found| found.bytes);
+        note_stack(at);
+        let new = bytes & !found((at, bytes));
         if new == 0 {
             continue;
         }
-        note_stack(at);
         let value = held(at);
         let known = {
             let mut shared = shared();
@@ -263,10 +297,14 @@ pub fn has_stacks() -> bool {
 }
 
 fn note_stack(at: usize) {
-    let own = fibers::me().stack;
-    if !(own.0..own.1).contains(&at) && fibers::is_on_a_stack(at) {
+    if !has_stacks() && is_on_another_stack(at) {
         STACKS.store(true, Ordering::Relaxed);
     }
+}
+
+fn is_on_another_stack(at: usize) -> bool {
+    let own = fibers::me().stack;
+    !(own.0..own.1).contains(&at) && fibers::is_on_a_stack(at)
 }
 
 /// The initial value of a place, for an exploration that has not met it before.
@@ -292,12 +330,22 @@ pub fn settle() {
     opaque::settle();
     let me = fibers::current();
     let mut shared = shared();
-    let Some(mine) = shared.announced.get_mut(me.index()).filter(|list| !list.is_empty()) else { return };
+    let none = shared.announced.get(me.index()).is_none_or(Vec::is_empty);
+    if none && shared.lent.is_empty() {
+        return;
+    }
     let (pc, sp) = (global::caller(), global::caller_sp());
     // All values first: others run before the last of them is told.
     let live = |(at, _): &(Location, usize)| !view::is_dead(*at);
-    let stores: Vec<_> = mine.drain(..).filter(live).map(|(at, pc)| (at, pc, control::memory(at))).collect();
+    let mine = shared.announced.get_mut(me.index()).map(std::mem::take).unwrap_or_default();
+    let stores: Vec<_> = mine.into_iter().filter(live).map(|(at, pc)| (at, pc, control::memory(at))).collect();
+    let lent = std::mem::take(&mut shared.lent);
     drop(shared);
+    if !lent.is_empty() {
+        // Whether it has changed anything is asked before.
+        progress::settle();
+        lent.into_iter().rev().for_each(|(at, value)| put(at, value));
+    }
     stores.iter().for_each(|(at, ..)| opaque::wrote(*at));
     for (at, from, value) in stores {
         global::set_caller(from, sp);
@@ -312,11 +360,23 @@ pub fn atomic(access: Access, at: Location, value: impl FnOnce(Reply) -> Option<
     touch(at);
     unseen::announced(at.address as usize, at.size.bytes() as usize);
     let reply = control::step(Op::Access(access));
-    if let Some(value) = value(reply) {
+    if let Some(value) = value(reply).filter(|_| !is_elsewhere(at)) {
         put(at, value);
     }
     opaque::know(at);
     reply
+}
+
+/// Is this on the stack of another thread, and to be left as it is?
+fn is_elsewhere(at: Location) -> bool {
+    has_stacks() && is_on_another_stack(at.address as usize) && !control::is_opaque()
+}
+
+/// The program's next access there is not to be seen by the owner of the stack, if that is another thread.
+fn lend(at: Location) {
+    if is_elsewhere(at) && !view::is_dead(at) {
+        shared().lent.push((at, control::memory(at)));
+    }
 }
 
 /// Leaves a value in memory. Who has read it may have gone on in the run at hand, before it is written: where it was on
@@ -350,7 +410,9 @@ fn one(at: Location, write: bool) {
     if write {
         announce(at);
     } else {
-        put(at, load_plain(at));
+        let value = load_plain(at);
+        lend(at);
+        put(at, value);
         opaque::wrote(at);
     }
 }
@@ -361,6 +423,7 @@ fn load_plain(at: Location) -> Value {
 
 /// The program is about to store there.
 fn announce(at: Location) {
+    lend(at);
     let me = fibers::current().index();
     let announced = &mut shared().announced;
     if announced.len() <= me {
@@ -386,6 +449,7 @@ fn many(places: &[Location], write: bool) {
     let values: Vec<_> = places.iter().enumerate().map(read).collect();
     global::set_caller_registers(registers);
     for (at, value) in values {
+        lend(at);
         put(at, value);
         opaque::wrote(at);
     }
