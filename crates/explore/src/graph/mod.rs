@@ -70,7 +70,7 @@
 //! displace each other forever.
 //!
 //! Both are also measured: random programs over all synchronisation, every choice of the machines against this
-//! exploration, and no graph met twice (`crates/difftest`, `tests/blocking.rs`).
+//! exploration, and no graph met twice (`crates/difftest`, `tests/all/blocking.rs`).
 
 mod borderline;
 pub(crate) mod cells;
