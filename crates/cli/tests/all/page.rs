@@ -1,5 +1,6 @@
 //! The page for a browser, in a browser: what it shows, at which step, and that nothing goes wrong in it.
 
+use crate::common::browser::{clicked, is_in_order};
 use crate::common::{fencepost, left_out};
 use std::path::Path;
 use std::process::Command;
@@ -29,6 +30,50 @@ fn opened(page: &Path, link: &str) -> Option<String> {
     // What stands in the data is not yet shown.
     let script = page.find("<script type=\"application/json\"").expect("the data");
     Some(page[..script].to_owned())
+}
+
+/// A finding of each kind that the commands have, as a person would look at it: everything that is folded is opened, steps
+/// are clicked on, keys are pressed, and the panel says what it should.
+#[test]
+fn every_kind_of_finding_can_be_clicked_through() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kinds = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/kinds.c");
+    let snapshot = format!("{EXAMPLES}/snapshot.c");
+    let panics = "fn main() {\n    std::thread::spawn(|| panic!(\"no\")).join().unwrap();\n}\n";
+    std::fs::write(directory.path().join("panics.rs"), panics).expect("a file");
+    let of_kinds = [
+        "data-race",
+        "assertion",
+        "abort",
+        "crash",
+        "deadlock",
+        "livelock",
+        "use-after-free",
+        "double-free",
+        "heap-overflow",
+        "mutex-misuse",
+        "exit-status",
+    ];
+    let mut runs: Vec<(&str, Vec<&str>)> = of_kinds.map(|kind| (kind, vec!["test", kinds])).into();
+    runs.push(("sc-violation", vec!["hunt", kinds, "--no-fences"]));
+    runs.push(("spec-violation", vec!["test", &snapshot, "--spec", "atomic"]));
+    runs.push(("panic", vec!["test", "panics.rs"]));
+    let mut pages = Vec::new();
+    for (number, (kind, arguments)) in runs.iter().enumerate() {
+        let page = directory.path().join(format!("{kind}.html"));
+        let mut command = crate::common::command(directory.path());
+        command.args(arguments).arg("--html").arg(&page).env("CFLAGS", format!("-DKIND={number}"));
+        let run = crate::common::finish(&mut command);
+        assert_eq!(run.status, 1, "{kind}: {}{}", run.stdout, run.stderr);
+        pages.push(page);
+    }
+    let Some(seen) = clicked(&pages) else { return };
+    assert_eq!(seen.len(), runs.len());
+    for (seen, (kind, _)) in seen.iter().zip(&runs) {
+        let title = seen["findings"][0]["title"].as_str().expect("a title");
+        assert!(title.starts_with(&format!("finding 1: {kind} ")), "{title}");
+        is_in_order(seen, kind);
+    }
 }
 
 /// How often a part of a class is there.

@@ -64,7 +64,7 @@ impl<S: Subject> Round<'_, S> {
         for exposure in search.witnesses.iter().filter(|exposure| exposure.strategy().is_some()) {
             let candidate = &mut search.cycles[exposure.attempt];
             if good[exposure.attempt].is_empty() && candidate.witness.is_none() {
-                candidate.witness = Some(Witness { exposure: exposure.clone(), digest: String::new() });
+                candidate.witness = Some(Witness::new(exposure.clone()));
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::subject::Exposure;
 use fencepost_predict::critical::{Instance, Node};
 use fencepost_report::HuntMethod;
-use fencepost_trace::{Cycle, Model, Severity};
+use fencepost_trace::{Cycle, Model, Severity, Trace};
 
 /// A cycle and what became of it.
 pub struct Candidate {
@@ -50,6 +50,15 @@ pub struct Witness {
     pub exposure: Exposure,
     /// The digest of its trace, once it has been run again.
     pub digest: String,
+    /// The trace, to be shown, if there was room for it.
+    pub trace: Option<Trace>,
+}
+
+impl Witness {
+    /// What was met, and not run again yet.
+    pub fn new(exposure: Exposure) -> Witness {
+        Witness { exposure, digest: String::new(), trace: None }
+    }
 }
 
 impl Candidate {
@@ -127,7 +136,7 @@ impl Candidate {
             Some(witness) => witness.exposure.harm.is_none() && exposure.harm.is_some(),
         };
         if better && exposure.strategy().is_some() {
-            self.witness = Some(Witness { exposure, digest: String::new() });
+            self.witness = Some(Witness::new(exposure));
         }
     }
 }

@@ -1,13 +1,15 @@
 //! What a hunt came to.
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Witness};
 use super::options::Options;
 use super::search::Search;
 use super::subject::Subject;
 use crate::event::{Event, Log};
 use crate::finish::{Item, finish};
 use crate::outcome::Outcome;
-use fencepost_report::{Command, Evidence, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Report, Verdict};
+use fencepost_report::{
+    Command, Evidence, FenceAdvice, HuntCycle, HuntFinding, HuntReport, Order, Report, ShownExecution, Verdict,
+};
 use fencepost_trace::{Action, Finding, FindingKind, FindingLabel, Severity, ThreadId};
 use std::time::Instant;
 
@@ -100,7 +102,21 @@ fn violation(subject: &impl Subject, cycle: &HuntCycle, candidate: &Candidate) -
     };
     let recording =
         Some(subject.recording(witness.exposure.model, witness.exposure.strategy()?, witness.digest.clone()));
-    Some(Item { finding, evidence: Evidence::default(), recording, first: None })
+    let evidence = shown(subject, cycle, witness).map_or_else(Evidence::default, Evidence::from);
+    Some(Item { finding, evidence, recording, first: None })
+}
+
+/// The execution that shows a violation.
+fn shown(subject: &impl Subject, cycle: &HuntCycle, witness: &Witness) -> Option<ShownExecution> {
+    Some(ShownExecution {
+        trace: witness.trace.clone()?,
+        order: if witness.exposure.graph.is_some() { Order::Graph } else { Order::Executed },
+        describe: subject.describe(),
+        races: Vec::new(),
+        state: Vec::new(),
+        involved: cycle.labels.iter().map(|label| label.thread).collect(),
+        marks: Vec::new(),
+    })
 }
 
 /// The labels of a violation are its cycle, in order.

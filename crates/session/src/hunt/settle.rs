@@ -198,7 +198,7 @@ pub fn conclude(search: &mut Search) {
             candidate.method = candidate.method.or(Some(method));
         }
         if !shown {
-            candidate.witness = Some(Witness { exposure, digest: String::new() });
+            candidate.witness = Some(Witness::new(exposure));
         }
     }
     search.cycles.iter_mut().filter(|candidate| candidate.settled == Some(Settled::Benign)).for_each(absolve);

@@ -16,6 +16,9 @@ use fencepost_trace::{Cycle, Event, Model, Trace};
 /// their number. That the cycle is there was seen.
 const LONGEST_EXAMINED: usize = 5_000;
 
+/// Executions are kept to be shown as long as they have so many events together: a page has to hold them.
+const SHOWN: usize = 20_000;
+
 /// Runs the execution of every cycle that was brought about again: it must be the same, the model's axioms must
 /// accept it, those of sequential consistency must not, and the cycle must be in it. What fails that is not counted,
 /// and said.
@@ -31,7 +34,8 @@ pub fn verify(
     let candidates = search.cycles.iter_mut().chain(&mut search.longer);
     let candidates = candidates.filter(|candidate| candidate.witness.is_some());
     let mut unseen = 0;
-    for (candidate, again) in candidates.zip(&again) {
+    let mut room = SHOWN;
+    for (candidate, again) in candidates.zip(again) {
         if is_late(options.end) {
             // That it was there was seen once; there is no time to see it again.
             unseen += 1;
@@ -43,10 +47,13 @@ pub fn verify(
                 log.note("an execution is too long to be looked at again: its violation was seen once".to_owned());
                 None
             }
-            Some(again) => match examine(again, &candidate.cycle, options.model) {
+            Some(again) => match examine(&again, &candidate.cycle, options.model) {
                 Ok(()) => {
                     if let Some(witness) = &mut candidate.witness {
                         witness.digest = digest::of_trace(&again.trace);
+                        let left = room.checked_sub(again.trace.events.len());
+                        room = left.unwrap_or(room);
+                        witness.trace = left.map(|_| again.trace);
                     }
                     None
                 }

@@ -1,6 +1,6 @@
 //! Running the built command.
 
-#![allow(dead_code)]
+pub mod browser;
 
 use serde_json::Value as Json;
 use std::ffi::OsStr;

@@ -1,8 +1,6 @@
 //! What a hunt says, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report` writes
 //! them anew; the difference is then for review.
 
-mod common;
-
 use fencepost_report::text::{self, TextStyle};
 use fencepost_report::{
     Command, Describe, Document, FenceAdvice, FenceKind, Format, HuntCycle, HuntFinding, HuntMethod, HuntReport,
@@ -117,9 +115,9 @@ fn fence(verified: bool) -> FenceAdvice {
 /// JSON, SARIF and JUnit XML are as their published schemas say.
 fn valid_for_machines(document: &Document<'_>) {
     let read = |format: Format| serde_json::from_str(&format.render(document, TextStyle::PLAIN)).expect("JSON");
-    common::schema::Schema::new("report").holds(&read(Format::Json), "json");
-    common::published::sarif().iter().for_each(|schema| schema.holds(&read(Format::Sarif), "sarif"));
-    common::junit::holds(&Format::Junit.render(document, TextStyle::PLAIN), "junit");
+    crate::common::schema::Schema::new("report").holds(&read(Format::Json), "json");
+    crate::common::published::sarif().iter().for_each(|schema| schema.holds(&read(Format::Sarif), "sarif"));
+    crate::common::junit::holds(&Format::Junit.render(document, TextStyle::PLAIN), "junit");
 }
 
 /// One violation of each kind: the harmful one is shown with its accesses and its remedy, the benign one in a line, the

@@ -1,9 +1,7 @@
 //! The text that people see, compared with files in `snapshots/`. `UPDATE_SNAPSHOTS=1 cargo test -p fencepost-report`
 //! writes them anew; the difference is then for review.
 
-mod common;
-
-use common::schema::Schema;
+use crate::common::schema::Schema;
 use fencepost_report::text::{self, Call, Execution, Mark, TextStyle};
 use fencepost_report::{
     Command, ConditionText, Describe, Document, Evidence, Format, LitmusReport, ModelResult, Order, Quantifier,
@@ -456,7 +454,7 @@ fn findings_for_machines() {
     let json = serde_json::from_str(&render(Format::Json)).expect("JSON");
     Schema::new("report").holds(&json, "json");
     let sarif: serde_json::Value = serde_json::from_str(&render(Format::Sarif)).expect("JSON");
-    let published = common::published::sarif();
+    let published = crate::common::published::sarif();
     published.iter().for_each(|schema| schema.holds(&sarif, "sarif"));
     let result = &sarif["runs"][0]["results"][0];
     let line = |place: &serde_json::Value| place["physicalLocation"]["region"]["startLine"].as_u64();
@@ -474,7 +472,7 @@ fn findings_for_machines() {
     let sarif = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
     published.iter().for_each(|schema| schema.holds(&sarif, "nothing"));
     let junit = Format::Junit.render(&document, style(100));
-    common::junit::holds(&junit, "nothing");
+    crate::common::junit::holds(&junit, "nothing");
     assert!(junit.contains("failures=\"0\""), "{junit}");
 }
 
@@ -536,7 +534,7 @@ fn with_everything(kind: FindingKind, severity: Severity) -> Finding {
 /// of a finding with all that it can have, and of one with nothing but what it must have.
 #[test]
 fn every_kind_of_finding_is_valid_for_machines() {
-    let published = common::published::sarif();
+    let published = crate::common::published::sarif();
     let ours = Schema::new("report");
     let mark = Mark { after: 3, thread: ThreadId(1), label: Label::default(), remark: "fails".into() };
     let execution = ShownExecution {
@@ -563,7 +561,7 @@ fn every_kind_of_finding_is_valid_for_machines() {
             if let Some(published) = &published {
                 published.holds(&read(Format::Sarif), &format!("{kind} as SARIF"));
             }
-            common::junit::holds(&render(Format::Junit), &format!("{kind} as JUnit XML"));
+            crate::common::junit::holds(&render(Format::Junit), &format!("{kind} as JUnit XML"));
         }
     }
 }
@@ -571,7 +569,7 @@ fn every_kind_of_finding_is_valid_for_machines() {
 /// The schema that SARIF is held against is the whole one, and would not take what is wrong in any part of it.
 #[test]
 fn the_schema_of_sarif_refuses_what_is_wrong() {
-    let Some(published) = common::published::sarif() else { return };
+    let Some(published) = crate::common::published::sarif() else { return };
     let report = Report::Run(run(Verdict::Fail, vec![with_everything(FindingKind::DataRace, Severity::Harmful)]));
     let document = Document { report: &report, evidence: &[], describe: &SampleNames };
     let right: serde_json::Value = serde_json::from_str(&Format::Sarif.render(&document, style(100))).expect("JSON");
@@ -598,7 +596,7 @@ fn junit_that_is_wrong_is_refused() {
     let report = Report::Run(run(Verdict::Fail, vec![data_race()]));
     let document = Document { report: &report, evidence: &[], describe: &SampleNames };
     let right = Format::Junit.render(&document, style(100));
-    common::junit::holds(&right, "as it is");
+    crate::common::junit::holds(&right, "as it is");
     let changes = [
         ("failures=\"1\"", "failures=\"2\""),
         ("<testcase name=", "<testcase title="),
@@ -610,7 +608,10 @@ fn junit_that_is_wrong_is_refused() {
     for (part, other) in changes {
         assert!(right.contains(part), "{part}");
         let wrong = right.replacen(part, other, 1);
-        assert!(std::panic::catch_unwind(|| common::junit::holds(&wrong, "changed")).is_err(), "{part}: {wrong}");
+        assert!(
+            std::panic::catch_unwind(|| crate::common::junit::holds(&wrong, "changed")).is_err(),
+            "{part}: {wrong}"
+        );
     }
 }
 
