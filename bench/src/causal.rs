@@ -194,9 +194,9 @@ impl Bench {
 
     fn speed(&self) {
         println!(
-            "Time per execution, solver included, without what starting the program takes: processor time on one core, the \
-             least of up to {RUNS} runs. Of explorations with {FEWEST} executions or more. Saturation: questions answered without the solver, of \
-             100.\n"
+            "Time per execution, solver included, without what starting the program takes: processor time on one core, \
+             the least of up to {RUNS} runs. Of explorations with {FEWEST} executions or more. Saturation: questions \
+             answered without the solver, of 100.\n"
         );
         println!(
             "| program | model | graphs | rf | causal | in vain | µs | at most {MOST} | saturation | at least {LEAST} |"

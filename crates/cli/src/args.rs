@@ -40,7 +40,7 @@ pub struct ScreenArgs {
     #[arg(hide_possible_values = true, help_heading = "Output")]
     pub color: Colour,
     /// Write the report of test, check or hunt to a file, too, in one of the formats of --format; may be given several
-    /// times
+    /// times (litmus: html only)
     #[arg(long, global = true, value_name = "FORMAT=FILE", value_parser = output, help_heading = "Output")]
     pub output: Vec<(Format, PathBuf)>,
     /// Write a page for a browser: the same as --output html=FILE

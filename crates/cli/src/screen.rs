@@ -43,6 +43,11 @@ impl Screen {
         })
     }
 
+    /// The files that the report is written to, too.
+    pub fn files(&self) -> &[(Format, PathBuf)] {
+        &self.files
+    }
+
     /// Is the output for people?
     pub fn text(&self) -> bool {
         self.format == Format::Text

@@ -39,7 +39,7 @@ impl fmt::Display for Verdict {
 }
 
 /// How much of what a program can do has been seen: pairs of a store and a read from it, by program points.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// How many pairs.
     pub pairs: u64,
@@ -49,7 +49,13 @@ pub struct Seen {
     pub recent: u64,
     /// The last execution that showed a new one, counted from 1; 0 if there was none.
     pub last_new_execution: u64,
+    /// How it grew: after so many executions so many pairs, at a few of the executions that showed new ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub growth: Vec<(u64, u64)>,
 }
+
+/// So many points of the growth are kept at most.
+const POINTS: usize = 100;
 
 impl Seen {
     /// From the first execution of each pair, counted from 0.
@@ -57,16 +63,29 @@ impl Seen {
     /// ```
     /// let seen = fencepost_report::Seen::new([0, 0, 90, 8_500], 10_000);
     /// assert_eq!((seen.pairs, seen.new, seen.recent, seen.last_new_execution), (4, 1, 2_000, 8_501));
+    /// assert_eq!(seen.growth, [(1, 2), (91, 3), (8_501, 4)]);
     /// ```
     pub fn new(firsts: impl IntoIterator<Item = u64>, executions: u64) -> Seen {
         let recent = (executions / 5).min(2_000);
-        let mut seen = Seen { pairs: 0, new: 0, recent, last_new_execution: 0 };
-        for first in firsts {
-            seen.pairs += 1;
-            seen.new += u64::from(first + recent >= executions);
-            seen.last_new_execution = seen.last_new_execution.max(first + 1);
+        let mut firsts: Vec<u64> = firsts.into_iter().collect();
+        firsts.sort_unstable();
+        let mut growth: Vec<(u64, u64)> = Vec::new();
+        for (first, pairs) in firsts.iter().zip(1..) {
+            match growth.last_mut() {
+                Some((execution, before)) if *execution == first + 1 => *before = pairs,
+                _ => growth.push((first + 1, pairs)),
+            }
         }
-        seen
+        let step = growth.len().div_ceil(POINTS).max(1);
+        let last = growth.len().saturating_sub(1);
+        let growth = growth.into_iter().enumerate().filter(|(i, _)| i.is_multiple_of(step) || *i == last);
+        Seen {
+            pairs: firsts.len() as u64,
+            new: firsts.iter().filter(|first| **first + recent >= executions).count() as u64,
+            recent,
+            last_new_execution: firsts.last().map_or(0, |first| first + 1),
+            growth: growth.map(|(_, point)| point).collect(),
+        }
     }
 }
 

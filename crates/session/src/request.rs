@@ -248,6 +248,8 @@ pub struct LitmusRequest {
     pub models: Vec<Model>,
     /// An execution to look for.
     pub show: Option<Wanted>,
+    /// Look for an execution of each state under each model?
+    pub graphs: bool,
     /// Where the executions that were found are written, if they are to be.
     pub out: Option<PathBuf>,
     /// Try every choice of the machine, whatever the model?

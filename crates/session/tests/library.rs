@@ -95,6 +95,7 @@ fn litmus_tests_are_told_of_in_the_order_in_which_they_were_named() {
         files: vec!["no-such.litmus".into(), example("message_passing.litmus")],
         models: vec![Model::Sc],
         show: None,
+        graphs: false,
         out: None,
         machine: false,
         buffer: None,

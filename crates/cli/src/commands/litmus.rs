@@ -3,11 +3,12 @@
 use crate::args::{ModelList, WorkArgs};
 use crate::error::{Error, Status};
 use crate::screen::{Screen, complain_of};
-use fencepost_report::{Format, LitmusReport, litmus_error_json, litmus_json, text};
+use fencepost_report::{Format, LitmusReport, html, litmus_error_json, litmus_json, text};
 use fencepost_session::{
-    Error as SessionError, Event, LitmusExplored, LitmusRequest, LitmusTotals, Sink, Wanted, litmus, plain,
+    Error as SessionError, Event, LitmusExplored, LitmusRequest, LitmusTotals, Sink, Wanted, litmus, plain, write_whole,
 };
 use fencepost_trace::Model;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Tell exactly which final states litmus tests can end in, under each memory model.
@@ -18,7 +19,8 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n\
     \x20 fencepost litmus tests/litmus/SB.litmus      # the final states under every model\n\
-    \x20 fencepost litmus tests/litmus --model tso,c11 --format json")]
+    \x20 fencepost litmus tests/litmus --model tso,c11 --format json\n\
+    \x20 fencepost litmus tests/litmus/IRIW.litmus --html iriw.html   # execution graphs, side by side")]
 pub struct Args {
     /// Litmus tests; directories are searched for *.litmus; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -49,17 +51,27 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
         let name = screen.format.name();
         return Err(Error::usage(format!("litmus prints text or json, not {name}: use `fencepost check`")));
     }
+    let is_other = |(format, _): &&(Format, PathBuf)| *format != Format::Html;
+    if let Some((format, _)) = screen.files().iter().find(is_other) {
+        let name = format.name();
+        return Err(Error::usage(format!("litmus writes pages (html) to files, not {name}: use `fencepost check`")));
+    }
+    let pages: Vec<PathBuf> = screen.files().iter().map(|(_, file)| file.clone()).collect();
     let request = LitmusRequest {
         files: args.files,
         models: args.model.0,
         show: args.show,
+        graphs: !pages.is_empty(),
         out: args.out,
         machine: args.machine,
         buffer: args.buffer,
         work: args.work.work(),
     };
-    let mut printer = Printer { screen, asked: request.show.is_some(), first: true, problem: None };
+    let (asked, draws) = (request.show.is_some(), request.graphs);
+    let mut printer = Printer { screen, asked, draws, tests: Vec::new(), first: true, problem: None };
     let totals = litmus(&request, &mut printer)?;
+    let page = html::litmus_page(&printer.tests);
+    pages.iter().try_for_each(|file| write_whole(file, page.as_bytes()))?;
     if let Some(problem) = printer.problem {
         return Err(problem);
     }
@@ -72,6 +84,10 @@ struct Printer<'a> {
     screen: &'a mut Screen,
     /// Was an execution asked for?
     asked: bool,
+    /// Is there a page to be made?
+    draws: bool,
+    /// The tests that are on it.
+    tests: Vec<Value>,
     first: bool,
     /// Why nothing more can be printed.
     problem: Option<Error>,
@@ -108,6 +124,9 @@ impl Printer<'_> {
         let report = &explored.report;
         if report.results.is_empty() {
             return String::new();
+        }
+        if self.draws {
+            self.tests.push(html::litmus(report, &explored.graphs));
         }
         if !self.screen.text() {
             let lines = report.results.iter().zip(&explored.shown);

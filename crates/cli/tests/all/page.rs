@@ -1,6 +1,6 @@
 //! The page for a browser, in a browser: what it shows, at which step, and that nothing goes wrong in it.
 
-use crate::common::browser::{clicked, is_in_order};
+use crate::common::browser::{can_be_clicked_through, clicked};
 use crate::common::{fencepost, left_out};
 use std::path::Path;
 use std::process::Command;
@@ -32,8 +32,8 @@ fn opened(page: &Path, link: &str) -> Option<String> {
     Some(page[..script].to_owned())
 }
 
-/// A finding of each kind that the commands have, as a person would look at it: everything that is folded is opened, steps
-/// are clicked on, keys are pressed, and the panel says what it should.
+/// A finding of each kind that the commands have, as a person would look at it: everything that is folded is opened,
+/// steps are clicked on, keys are pressed, and the panel says what it should.
 #[test]
 fn every_kind_of_finding_can_be_clicked_through() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -63,16 +63,58 @@ fn every_kind_of_finding_can_be_clicked_through() {
         let page = directory.path().join(format!("{kind}.html"));
         let mut command = crate::common::command(directory.path());
         command.args(arguments).arg("--html").arg(&page).env("CFLAGS", format!("-DKIND={number}"));
+        if arguments[0] == "test" {
+            command.args(["--keep-going", "--executions", "50"]);
+        }
         let run = crate::common::finish(&mut command);
         assert_eq!(run.status, 1, "{kind}: {}{}", run.stdout, run.stderr);
         pages.push(page);
     }
     let Some(seen) = clicked(&pages) else { return };
     assert_eq!(seen.len(), runs.len());
+    let mut with_chart = 0;
     for (seen, (kind, _)) in seen.iter().zip(&runs) {
         let title = seen["findings"][0]["title"].as_str().expect("a title");
         assert!(title.starts_with(&format!("finding 1: {kind} ")), "{title}");
-        is_in_order(seen, kind);
+        can_be_clicked_through(seen, kind);
+        // What was seen of the program, and where the finding was met.
+        let charts = seen["charts"].as_array().expect("a list");
+        assert!(charts.iter().all(|chart| chart.as_str().is_some_and(|text| text.contains("finding 1"))), "{charts:?}");
+        with_chart += charts.len();
+    }
+    // A hunt has its table of cycles instead.
+    assert_eq!(with_chart, runs.len() - 1);
+}
+
+/// Store buffering: which states there are under which models, and an execution of each beside those of the others. The
+/// one that sequential consistency does not have is a cycle.
+#[test]
+fn executions_of_a_litmus_test_stand_side_by_side() {
+    let directory = crate::common::copies(&["SB", "MP"]);
+    let run = fencepost(directory.path(), &["litmus", "SB.litmus", "MP.litmus", "--html", "page.html"]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let refused = fencepost(directory.path(), &["litmus", "SB.litmus", "--output", "sarif=x.sarif"]);
+    assert!(refused.refused().contains("not sarif"), "{}", refused.stderr);
+    let Some(seen) = clicked(&[directory.path().join("page.html")]) else { return };
+    assert_eq!(seen[0]["console"], serde_json::json!([]));
+    let tests = seen[0]["tests"].as_array().expect("a list");
+    assert_eq!(tests.iter().map(|test| test["title"].as_str().unwrap()).collect::<Vec<_>>(), ["SB", "MP"]);
+    let states = tests[0]["states"].as_array().expect("a list");
+    assert_eq!(states.len(), 4, "two bits: {states:?}");
+    for state in states {
+        assert_eq!(state["chosen"], "chosen", "it was just clicked on");
+        let row: Vec<&str> = state["row"].as_array().unwrap().iter().map(|cell| cell.as_str().unwrap()).collect();
+        let both_old = row[..2] == ["0", "0"];
+        for (model, column) in ["sc", "tso", "pso", "pslo", "c11"].iter().zip(3..) {
+            let shown = &state["models"][model];
+            let (words, steps, cycle) = (&shown[0], shown[1].as_array().unwrap(), shown[2].as_u64().unwrap());
+            if both_old && *model == "sc" {
+                assert_eq!((row[column], words, steps.len()), ("–", &serde_json::json!(["no execution ends so"]), 0));
+            } else {
+                assert!(row[column] != "–" && steps.len() >= 4, "{model}: {state}");
+                assert_eq!(cycle >= 4, both_old, "{model}: {state}");
+            }
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 """Goes through pages as a person would, in Debian's chromium, driven by Selenium.
 
-    click.py BROWSER PAGE…
+    click.py BROWSER [--open] PAGE…
 
-Opens each page, folds out what is folded, clicks on steps and buttons and presses keys. Prints what it saw, a line of
-JSON for each page: `findings`, a list, and `console`, what the browser complained of.
+Opens each page, folds out what is folded, clicks on steps and buttons and presses keys; with --open does no more than
+the first two. Prints what it saw, a line of
+JSON for each page: `findings`, `charts` and litmus `tests`, lists, and `console`, what the browser complained of.
 """
 
 import json
@@ -40,53 +41,70 @@ def click(driver, node):
     node.click()
 
 
+def at_hand(driver, board):
+    """Which step is shown, and what the panel says of it."""
+    script = """const board = arguments[0];
+        return [board.querySelector('.position').textContent, board.querySelector('.panel').innerText]"""
+    return driver.execute_script(script, board)
+
+
+def click_beside(driver, board):
+    """Clicks on the step before the one at hand, or behind it: those can be seen."""
+    script = """const steps = [...arguments[0].querySelectorAll('.step')];
+        const now = steps.findIndex((step) => step.classList.contains('now'));
+        const beside = now > 0 ? steps[now - 1] : steps[steps.length - 1];
+        return [beside, beside.innerText.split('\\n')[0]]"""
+    # Only what can be seen is in the page: where the browser scrolls to click, steps are made anew.
+    for _ in range(5):
+        beside, text = driver.execute_script(script, board)
+        try:
+            beside.click()
+            return text
+        except StaleElementReferenceException:
+            pass
+    raise AssertionError("a step is made anew whenever it is clicked on")
+
+
 def go_through(driver, board):
     """What the panel says, and where it is, after each thing done with an execution."""
-    def position():
-        return part(board, ".position").text
-
-    def panel():
-        return part(board, ".panel").text
-
-    def click_beside():
-        """The step before the one at hand, or behind it: those can be seen."""
-        steps = parts(board, ".step")
-        now = next(i for i, step in enumerate(steps) if "now" in step.get_attribute("class").split())
-        beside = steps[now - 1] if now > 0 else steps[-1]
-        text = beside.text.split("\n")[0]
-        beside.click()
-        seen["clicked"] = [position(), panel(), text]
-
-    seen = {"opened": [position(), panel()]}
+    seen = {"opened": at_hand(driver, board)}
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", part(board, ".board"))
-    # Only what can be seen is in the page: where the browser scrolls to click, steps are made anew.
-    for attempt in range(5):
-        try:
-            click_beside()
-            break
-        except StaleElementReferenceException:
-            if attempt == 4:
-                raise
+    text = click_beside(driver, board)
+    seen["clicked"] = [*at_hand(driver, board), text]
     lanes = part(board, ".lanes")
     for name, key in (("home", Keys.HOME), ("right", Keys.ARROW_RIGHT), ("left", Keys.ARROW_LEFT), ("end", Keys.END)):
         lanes.send_keys(key)
-        seen[name] = [position(), panel()]
-    back = parts(board, ".tools button")[1]
-    click(driver, back)
-    seen["back"] = [position(), panel()]
-    boxes = parts(board, ".tools input[type=checkbox]")
-    for box in boxes:
+        seen[name] = at_hand(driver, board)
+    click(driver, parts(board, ".tools button")[1])
+    seen["back"] = at_hand(driver, board)
+    for box in parts(board, ".tools input[type=checkbox]"):
         click(driver, box)
-    seen["everything"] = [position(), panel()]
+    seen["everything"] = at_hand(driver, board)
     seen["arrows"] = len(parts(board, "svg path"))
     relations = parts(board, ".panel .tools button")
     if relations:
         click(driver, relations[0])
-        seen["followed"] = [position(), panel()]
+        seen["followed"] = at_hand(driver, board)
     return seen
 
 
-def look(driver, page):
+def go_through_test(driver, section):
+    """What a litmus test shows of each state: by model the words above the execution, its steps, and how many of them
+    are marked as a cycle."""
+    states = []
+    for row in parts(section, "tbody tr"):
+        click(driver, row)
+        models = {}
+        for model in parts(section, ".model"):
+            words = [text.text for text in parts(model, ":scope > p")]
+            steps = [step.text.split("\n")[0] for step in parts(model, ".step")]
+            models[part(model, "h3").text] = [words, steps, len(parts(model, ".step.cycle"))]
+        states.append({"row": [cell.text for cell in parts(row, "td")], "chosen": row.get_attribute("class"),
+                       "models": models})
+    return {"title": part(section, "h2").text, "states": states}
+
+
+def look(driver, page, goes_through):
     driver.get(Path(page).resolve().as_uri())
     findings = []
     for link in parts(driver, "nav a"):
@@ -100,17 +118,20 @@ def look(driver, page):
             "title": part(section, "h2").text,
             "message": part(section, "p strong").text,
             "folded": [not details.get_attribute("open") for details in parts(section, "details")],
-            "executions": [go_through(driver, board) for board in tools],
+            "executions": [go_through(driver, board) if goes_through else at_hand(driver, board) for board in tools],
         })
+    charts = [chart.text for chart in parts(driver, "svg.chart")]
+    tests = [go_through_test(driver, section) for section in parts(driver, "section.litmus")]
     console = [entry["message"] for entry in driver.get_log("browser")]
-    return {"findings": findings, "console": console}
+    return {"findings": findings, "charts": charts, "tests": tests, "console": console}
 
 
 def main():
     driver = start(sys.argv[1])
     try:
-        for page in sys.argv[2:]:
-            print(json.dumps(look(driver, page)), flush=True)
+        pages = [page for page in sys.argv[2:] if page != "--open"]
+        for page in pages:
+            print(json.dumps(look(driver, page, len(pages) == len(sys.argv) - 2)), flush=True)
     finally:
         driver.quit()
 

@@ -5,7 +5,7 @@
 
 use crate::relations::{Relation, cycle, edges};
 use crate::text::{Execution, Mark, TextStyle, relevant_events};
-use crate::{Document, Evidence, Report, ShownExecution, Timeline, step_text, text};
+use crate::{Document, Evidence, LitmusReport, Reached, Report, ShownExecution, StateCount, Timeline, step_text, text};
 use fencepost_trace::{Event, EventKind, Finding, FindingKind, Label, Location, Needs, Severity};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,43 @@ pub fn page(data: &Value) -> String {
     )
 }
 
+/// What a litmus test can do under each model, as part of the data of a page: see [`litmus_page`].
+///
+/// `executions` has for each model, and each of its states, an execution that ends in it, as far as there is one.
+pub fn litmus(report: &LitmusReport, executions: &[Vec<Option<ShownExecution>>]) -> Value {
+    let mut sources = Sources::default();
+    let models = report.results.iter().enumerate().map(|(i, result)| {
+        let mut shown =
+            |k: usize| -> Option<Value> { Some(execution(executions.get(i)?.get(k)?.as_ref()?, true, &mut sources)) };
+        let (race, states) = match &result.reached {
+            Reached::Race(_) => (true, vec![json!({ "values": [], "executions": 0, "execution": shown(0) })]),
+            Reached::States(states) => {
+                let state = |(k, state): (usize, &StateCount)| {
+                    json!({ "values": state.values, "executions": state.executions, "satisfies": state.satisfies,
+                            "execution": shown(k) })
+                };
+                (false, states.iter().enumerate().map(state).collect())
+            }
+        };
+        json!({ "model": result.model.name(), "executions": result.executions, "complete": result.complete,
+                "race": race, "states": states })
+    });
+    let models: Vec<Value> = models.collect();
+    let condition = report.condition.as_ref().map(ToString::to_string);
+    json!({ "test": report.test, "file": report.file, "vars": report.vars, "condition": condition, "models": models,
+            "sources": sources.0 })
+}
+
+/// A page of litmus tests, each as [`litmus`] has it.
+pub fn litmus_page(tests: &[Value]) -> String {
+    let files: Vec<&str> = tests.iter().filter_map(|test| test["file"].as_str()).collect();
+    let target = match files[..] {
+        [file] => file.to_owned(),
+        _ => format!("{} litmus tests", files.len()),
+    };
+    page(&json!({ "version": env!("CARGO_PKG_VERSION"), "command": "litmus", "target": target, "tests": tests }))
+}
+
 /// What the page shows.
 pub fn data(document: &Document<'_>) -> Value {
     let report = document.report;
@@ -53,6 +90,12 @@ pub fn data(document: &Document<'_>) -> Value {
         "seconds": report.seconds(),
         "findings": findings,
     });
+    if let Report::Run(run) = report
+        && let Some(seen) = &run.coverage
+    {
+        data["growth"] = json!(seen.growth);
+        data["failing"] = run.failing_executions.into();
+    }
     if let Report::Hunt(hunt) = report {
         data["cycles"] = (hunt.cycles.iter())
             .map(|cycle| {

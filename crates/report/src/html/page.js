@@ -98,15 +98,19 @@
 
   const ROW = 64;
   const LANE = 300;
+  const NARROW = 165;
   const RELATIONS = { rf: "reads from", fr: "from-read", mo: "modification order", sw: "synchronises with",
     po: "program order" };
 
   class Board {
-    constructor(finding, execution) {
+    // A narrow one stands beside others, and has all steps.
+    constructor(finding, execution, narrow = false) {
       this.finding = finding;
       this.execution = execution;
-      this.on = new Set(["rf", "fr"]);
-      this.all = !this.execution.steps.some((step) => step.main);
+      this.narrow = narrow;
+      this.lane = narrow ? NARROW : LANE;
+      this.on = new Set(narrow ? ["rf", "fr", "mo"] : ["rf", "fr"]);
+      this.all = narrow || !this.execution.steps.some((step) => step.main);
       this.cycle = new Set(this.execution.cycle);
       this.choose();
       // Where something is odd, or at the end.
@@ -192,15 +196,16 @@
           button("▶", "forwards (→)", () => this.go(this.now + 1)),
           button("»", "last step (End)", () => this.go(this.shown.length - 1)),
           this.slider, this.position, toggles, all),
-        make("div", { class: "board" }, this.view, this.panel));
+        make("div", { class: this.narrow ? "board narrow" : "board" }, this.view, this.panel));
     }
 
     layOut() {
       this.slider.max = this.shown.length - 1;
       this.names.replaceChildren(make("div", { style: "width:56px" }, "#"),
-        ...[...this.lanes.keys()].map((t) => make("div", { style: `width:${LANE}px` }, this.execution.threads[t])));
+        ...[...this.lanes.keys()].map((t) =>
+          make("div", { style: `width:${this.lane}px` }, this.execution.threads[t])));
       this.rows.style.height = `${this.shown.length * ROW + 8}px`;
-      this.rows.style.width = `${56 + this.lanes.size * LANE + 60}px`;
+      this.rows.style.width = `${56 + this.lanes.size * this.lane + 60}px`;
       this.go(this.now);
     }
 
@@ -247,7 +252,8 @@
 
     box(row) {
       const step = this.execution.steps[this.shown[row]];
-      return { x: 56 + this.lanes.get(step.t) * LANE, y: row * ROW + 4, width: LANE - 12, height: ROW - 10 };
+      const x = 56 + this.lanes.get(step.t) * this.lane;
+      return { x, y: row * ROW + 4, width: this.lane - 12, height: ROW - 10 };
     }
 
     // Only what can be seen is in the page.
@@ -433,7 +439,109 @@
         make("td", { class: cycle.outcome }, cycle.outcome),
         [cycle.trials, cycle.exposed, cycle.harmful].map((n) => make("td", {}, n.toLocaleString("en")))))));
 
+  // How many pairs of a store and a read had been seen after so many executions, and where findings were met first.
+  const chart = () => {
+    const points = data.growth || [];
+    if (!points.length || data.executions < 2) return null;
+    const [width, height, left, right, top, bottom] = [760, 170, 48, 24, 22, 34];
+    const most = points[points.length - 1][1];
+    const x = (n) => left + (Math.log(Math.max(n, 1)) / Math.log(data.executions)) * (width - left - right);
+    const y = (n) => height - bottom - (n / most) * (height - top - bottom);
+    const space = "http://www.w3.org/2000/svg";
+    const draw = (name, attributes, text) => {
+      const node = document.createElementNS(space, name);
+      for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+      if (text !== undefined) node.textContent = text;
+      return node;
+    };
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "chart",
+      "aria-label": "pairs of a store and a read over executions" });
+    const label = (at, down, anchor, text, color) => draw("text",
+      { x: at, y: down, "text-anchor": anchor, "font-size": 12, fill: `var(--${color})` }, text);
+    const line = (x1, y1, x2, y2, color) => draw("line", { x1, y1, x2, y2, stroke: `var(--${color})` });
+    svg.append(line(left, height - bottom, width - right, height - bottom, "faint"),
+      line(left, top, left, height - bottom, "faint"),
+      label(left - 6, y(most) + 4, "end", most.toLocaleString("en"), "faint"),
+      label(left - 6, y(0) + 4, "end", "0", "faint"));
+    const ticks = [1];
+    while (ticks[ticks.length - 1] * 10 < data.executions / 2) ticks.push(ticks[ticks.length - 1] * 10);
+    for (const tick of [...ticks, data.executions]) {
+      svg.append(line(x(tick), height - bottom, x(tick), height - bottom + 4, "faint"),
+        label(x(tick), height - bottom + 18, "middle", tick.toLocaleString("en"), "faint"));
+    }
+    const path = points.map(([n, pairs]) => `H${x(n)} V${y(pairs)}`).join(" ");
+    svg.append(draw("path", { d: `M${left},${y(0)} ${path} H${x(data.executions)}`, fill: "none",
+      stroke: "var(--mo)", "stroke-width": 2 }));
+    for (const one of data.findings.filter((finding) => finding.first)) {
+      svg.append(draw("line", { x1: x(one.first), y1: top, x2: x(one.first), y2: height - bottom,
+        stroke: "var(--bad)", "stroke-dasharray": "4 3" }),
+      label(x(one.first), top - 6, "middle", `finding ${one.id}`, "bad"));
+    }
+    const each = data.seconds > 0 ? Math.round(data.executions / data.seconds) : 0;
+    const rate = each ? `, ${each.toLocaleString("en")} a second` : "";
+    const news = count(most, "pair") + " of a store and a read, by program points";
+    return make("section", {}, make("h2", {}, "the campaign"), svg,
+      make("p", { class: "faint" }, `${count(data.executions, "execution")}${rate}, `,
+        data.failing ? `${count(data.failing, "execution")} with findings, ` : "",
+        `${news}; the last new one in execution ${points[points.length - 1][0].toLocaleString("en")}`));
+  };
+
+  // A litmus test: which states there are under which models, and for one of them its executions side by side.
+  const litmus = (test, number) => {
+    const key = (state) => state.values.join(" ");
+    const rows = new Map();
+    for (const state of test.models.flatMap((model) => (model.race ? [] : model.states))) {
+      if (!rows.has(key(state))) rows.set(key(state), state);
+    }
+    const compare = (a, b) => a.values.map((value, i) => value - b.values[i]).find((one) => one) || 0;
+    const states = [...rows.values()].sort(compare);
+    const side = make("div", { class: "side" });
+    const lines = states.map((state) => make("tr", { tabindex: 0, onclick: () => choose(state),
+      onkeydown: (event) => {
+        if (event.key === "Enter") choose(state);
+      } },
+    state.values.map((value) => make("td", { class: "mono" }, String(value))),
+    make("td", {}, state.satisfies ? "✓" : ""),
+    test.models.map((model) => {
+      const own = model.states.find((one) => key(one) === key(state));
+      return make("td", { class: model.race ? "fail" : null },
+        model.race ? "race" : own ? own.executions.toLocaleString("en") : model.complete ? "–" : "?");
+    })));
+    const graph = (model, state) => {
+      const own = model.race ? model.states[0] : state && model.states.find((one) => key(one) === key(state));
+      const title = model.race ? "has a data race, and so means nothing" : own ? ""
+        : model.complete ? "no execution ends so" : "not met before the search ended";
+      const board = own && own.execution
+        ? new Board({ id: `${number}-${model.model}`, sources: test.sources }, own.execution, true) : null;
+      return [make("div", { class: board ? "model" : "model none" }, make("h3", {}, model.model),
+        title ? make("p", { class: model.race ? "fail" : "faint" }, title) : null, board && board.node), board];
+    };
+    const choose = (state) => {
+      lines.forEach((line, i) => line.classList.toggle("chosen", states[i] === state));
+      const graphs = test.models.map((model) => graph(model, state));
+      side.replaceChildren(...graphs.map(([node]) => node));
+      graphs.forEach(([, board]) => board && board.layOut());
+    };
+    const section = make("section", { class: "litmus" }, make("h2", {}, test.test),
+      make("p", {}, make("code", {}, test.file), test.condition ? " asks: " : "",
+        test.condition ? make("code", {}, test.condition) : ""),
+      states.length ? make("table", { class: "states" },
+        make("thead", {}, make("tr", {}, test.vars.map((name) => make("th", { class: "mono" }, name)),
+          make("th", {}, "asked for"), test.models.map((model) => make("th", {}, model.model)))),
+        make("tbody", {}, lines)) : null,
+      make("p", { class: "faint" }, "Executions that end in a state, under each model. A click shows one of each."),
+      side);
+    return [section, () => choose(states.find((state) => state.satisfies) || states[states.length - 1])];
+  };
+
   const page = document.getElementById("page");
+  if (data.tests) {
+    const tests = data.tests.map(litmus);
+    page.append(make("h1", {}, data.target),
+      make("p", { class: "faint" }, `fencepost litmus · Fencepost ${data.version}`), ...tests.map(([node]) => node));
+    tests.forEach(([, begin]) => begin());
+    return;
+  }
   page.append(
     make("h1", {}, data.target),
     make("p", {}, make("span", { class: `badge ${data.verdict}` }, data.verdict),
@@ -442,7 +550,7 @@
       make("span", { class: "faint" }, ` · seed ${data.seed} · Fencepost ${data.version}`)),
     data.findings.length > 1 ? make("nav", {}, data.findings.map((one) =>
       make("a", { href: `#finding-${one.id}` }, `${one.id}: ${one.kind}`))) : "",
-    ...data.findings.map(finding), data.cycles ? cycles(data.cycles) : "");
+    ...data.findings.map(finding), data.cycles ? cycles(data.cycles) : "", chart() || "");
   boards.forEach((board) => board.layOut());
   // A link may name a finding and a step, or the execution that was met first: #finding-1/step-12, #finding-1/first.
   const follow = () => {

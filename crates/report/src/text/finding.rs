@@ -207,7 +207,8 @@ fn conclusion(report: &RunReport, style: TextStyle) -> String {
     if report.complete {
         done += ": all there are";
     }
-    let news = report.coverage.filter(|seen| seen.recent >= 20).map_or_else(String::new, |seen| news(&seen));
+    let seen = report.coverage.as_ref().filter(|seen| seen.recent >= 20);
+    let news = seen.map_or_else(String::new, news);
     let states = report.states.map_or_else(String::new, |states| format!("; {}", counted(states, "final state")));
     let mut text = format!(
         "{verdict}\n  {} {} under {}: {done}{states}; {:.2} s\n",

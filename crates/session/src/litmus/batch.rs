@@ -6,6 +6,7 @@ use super::exhaustive::{Way, explore};
 use super::in_order::in_order;
 use super::inputs::{Input, inputs_of};
 use super::tally::Tally;
+use super::wanted::Goal;
 use super::witness::{self, Witness};
 use crate::error::Error;
 use crate::event::{Event, Log, Sink};
@@ -27,7 +28,13 @@ pub struct LitmusExplored {
     pub report: LitmusReport,
     /// For each model of the report the execution that was looked for, if it was found.
     pub shown: Vec<Option<ShownExecution>>,
+    /// For each model, and each of its states, an execution that ends in it, if that was asked for; of a test with a
+    /// race one that shows it.
+    pub graphs: Vec<Vec<Option<ShownExecution>>>,
 }
+
+/// Executions are looked for of so many states of a test at most.
+const MOST_GRAPHS: usize = 64;
 
 /// What a batch of litmus tests comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,6 +56,7 @@ struct Done {
     case: LitmusCase,
     report: LitmusReport,
     shown: Vec<Option<Witness>>,
+    graphs: Vec<Vec<Option<Witness>>>,
     /// Models that the test could not be explored under.
     errors: Vec<(Model, ExploreError)>,
 }
@@ -85,7 +93,7 @@ fn explore_all(case: LitmusCase, request: &LitmusRequest, jobs: usize) -> Result
         condition: case.condition.clone(),
         results: Vec::new(),
     };
-    let (mut shown, mut errors) = (Vec::new(), Vec::new());
+    let (mut shown, mut graphs, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let progress = Progress::default();
     for model in request.models.iter().copied() {
         let method = if request.machine { Way::Machine } else { Way::Axioms };
@@ -99,18 +107,34 @@ fn explore_all(case: LitmusCase, request: &LitmusRequest, jobs: usize) -> Result
             progress: &progress,
         };
         let explored = explore(&case, watch, method, budget, jobs).and_then(|tally| {
-            let witness = goal.as_ref().map(|goal| witness::find(&case, watch, method, goal, budget));
-            Ok((tally, witness.transpose()?.flatten()))
+            let find = |goal: &Goal| witness::find(&case, watch, method, goal, budget);
+            let witness = goal.as_ref().map(find).transpose()?.flatten();
+            let result = result_of(&case, model, tally);
+            let goals = if request.graphs { goals_of(&result) } else { Vec::new() };
+            let graphs = goals.iter().map(find).collect::<Result<_, _>>()?;
+            Ok((result, witness, graphs))
         });
         match explored {
-            Ok((tally, witness)) => {
-                report.results.push(result_of(&case, model, tally));
+            Ok((result, witness, found)) => {
+                report.results.push(result);
                 shown.push(witness);
+                graphs.push(found);
             }
             Err(error) => errors.push((model, error)),
         }
     }
-    Ok(Done { case, report, shown, errors })
+    Ok(Done { case, report, shown, graphs, errors })
+}
+
+/// What executions of each state have to reach.
+fn goals_of(result: &ModelResult) -> Vec<Goal> {
+    match &result.reached {
+        Reached::Race(_) => vec![Goal::Race],
+        Reached::States(states) => {
+            let goal = |state: &StateCount| Goal::State(state.values.iter().copied().enumerate().collect());
+            states.iter().take(MOST_GRAPHS).map(goal).collect()
+        }
+    }
 }
 
 fn result_of(case: &LitmusCase, model: Model, tally: Tally) -> ModelResult {
@@ -157,15 +181,18 @@ impl Teller<'_> {
     }
 
     fn done(&mut self, done: Done) -> Result<(), Error> {
-        let Done { case, report, shown, errors } = done;
+        let Done { case, report, shown, graphs, errors } = done;
         self.totals.tests += 1;
         let results = &report.results;
         self.totals.races += u64::from(results.iter().any(|result| matches!(result.reached, Reached::Race(_))));
         self.totals.incomplete += u64::from(results.iter().any(|result| !result.complete));
         let case = Rc::new(case);
         let recordings = self.recordings(&case, &report, &shown);
-        let shown = shown.into_iter().map(|witness| witness.map(|witness| witness.shown(&case))).collect();
-        let explored = LitmusExplored { report, shown };
+        let shown_of = |list: Vec<Option<Witness>>| -> Vec<Option<ShownExecution>> {
+            list.into_iter().map(|witness| witness.map(|witness| witness.shown(&case))).collect()
+        };
+        let graphs = graphs.into_iter().map(shown_of).collect();
+        let explored = LitmusExplored { report, shown: shown_of(shown), graphs };
         self.log.emit(Event::Litmus(&explored));
         for (model, error) in errors {
             self.failed(&Error::Explore { target: explored.report.file.clone(), error }, Some(model));
