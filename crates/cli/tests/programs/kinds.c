@@ -29,7 +29,7 @@ static void *run(void *argument) {
     case LIVELOCK: while (!atomic_load(&y)) {} break;
     case USED: block[0] = late; break;
     case FREED_TWICE: if (late) free(block); break;
-    case OVERFLOW: plain = block[20 + late]; break;
+    case OVERFLOW: plain = block[16 + late]; break;
     case MISUSE: pthread_mutex_unlock(&one); break;
     case STATUS: if (late) exit(3); break;
     case REORDERED:
@@ -42,7 +42,7 @@ static void *run(void *argument) {
 
 int main(void) {
     pthread_t thread;
-    block = malloc(20);
+    block = malloc(16);
     if (KIND == MISUSE) pthread_mutex_lock(&one);
     pthread_create(&thread, NULL, run, NULL);
     atomic_store_explicit(&x, 1, memory_order_relaxed);

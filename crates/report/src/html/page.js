@@ -98,7 +98,8 @@
 
   const ROW = 64;
   const LANE = 300;
-  const NARROW = 165;
+  // By the number of threads.
+  const NARROW = [240, 240, 240, 190];
   const RELATIONS = { rf: "reads from", fr: "from-read", mo: "modification order", sw: "synchronises with",
     po: "program order" };
 
@@ -108,7 +109,7 @@
       this.finding = finding;
       this.execution = execution;
       this.narrow = narrow;
-      this.lane = narrow ? NARROW : LANE;
+      this.lane = narrow ? NARROW[execution.threads.length] || 165 : LANE;
       this.on = new Set(narrow ? ["rf", "fr", "mo"] : ["rf", "fr"]);
       this.all = narrow || !this.execution.steps.some((step) => step.main);
       this.cycle = new Set(this.execution.cycle);
@@ -322,8 +323,10 @@
         const turn = x2 > (same ? x2 + 1 : x1) ? -7 : 7;
         add("path", { d: `M${x2},${y2} l${turn},-4 l0,8 z`, fill: `var(--${name})` });
         if (strong) {
-          const place = { x: middle + 3, y: (y1 + y2) / 2, fill: `var(--${name})`, "font-size": 11 };
-          add("text", place, name);
+          // Two arrows of one pair of threads have their names apart.
+          const share = { rf: 0.3, fr: 0.7 }[name] || 0.5;
+          const x = same ? middle + 3 : x1 + share * (x2 - x1) + 3;
+          add("text", { x, y: y1 + share * (y2 - y1), fill: `var(--${name})`, "font-size": 11 }, name);
         }
       }
       return svg;

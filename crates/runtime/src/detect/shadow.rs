@@ -439,8 +439,8 @@ pub fn mark_freed(address: usize, size: usize, pc: usize) {
     }
 }
 
-/// What lies before and behind a block is nobody's: the header, and what is left of its last sixteen bytes. The
-/// header of the next block follows.
+/// What lies before and behind a block is nobody's: the header, what is left of its last sixteen bytes, and sixteen
+/// more: the header of the next block, whether there is one already or not.
 pub fn fence(block: usize, size: usize) {
     let end = block + size;
     let fenced = STATE.enter().who | WROTE | FREED;
@@ -453,7 +453,7 @@ pub fn fence(block: usize, size: usize) {
     if !end.is_multiple_of(8) {
         mark(end, (0xff << (end & 7) & 0xff) << BYTES_SHIFT);
     }
-    (end.next_multiple_of(8)..end.next_multiple_of(16)).step_by(8).for_each(|at| mark(at, BYTES));
+    (end.next_multiple_of(8)..end.next_multiple_of(16) + 16).step_by(8).for_each(|at| mark(at, BYTES));
 }
 
 // Under the hardware models there is no race detector; the slots then say which places of the heap are nobody's, and
