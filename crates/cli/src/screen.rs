@@ -96,8 +96,9 @@ impl Sink for Screen {
             Event::Started(budget) => {
                 // No line among JSON that is about to appear on the same terminal.
                 let mixed = !self.text() && io::stdout().is_terminal();
-                let wanted = !self.quiet && !mixed && io::stderr().is_terminal();
-                self.line = wanted.then(|| Line::new(budget));
+                let terminal = io::stderr().is_terminal();
+                let wanted = !self.quiet && !(mixed && terminal);
+                self.line = wanted.then(|| Line::new(budget, terminal));
             }
             Event::Progress(standing) => self.line.iter_mut().for_each(|line| line.draw(standing)),
             Event::Remark(remark) => self.say(&remark.to_string()),

@@ -67,6 +67,8 @@ pub struct Progress {
     pub open: AtomicU64,
     /// How many executions are left, about.
     pub left: AtomicU64,
+    /// How many pairs of a store and a read from it one worker at least has seen.
+    pub pairs: AtomicU64,
     /// Those that nobody has taken up yet.
     pub reports: Mutex<Vec<Report>>,
     /// One execution after the other was cut off: nobody goes on.
@@ -752,6 +754,7 @@ impl Seen {
         let exploring = &mailbox.header().exploring;
         progress.open.store(exploring.open.load(Ordering::Relaxed), Ordering::Relaxed);
         progress.left.store(exploring.left.load(Ordering::Relaxed), Ordering::Relaxed);
+        progress.pairs.fetch_max(mailbox.header().coverage.pairs().count() as u64, Ordering::Relaxed);
         let used = mailbox.header().log_used.load(Ordering::Acquire) as usize;
         if used > self.log {
             const FINDING: &[u8] = b"{\"record\":\"finding\"";

@@ -65,6 +65,8 @@ pub struct Standing {
     pub open: u64,
     /// Of an exploration: about how many executions are left.
     pub left: u64,
+    /// Of random executions of a program: how many pairs of a store and a read from it have been seen, at least.
+    pub pairs: u64,
 }
 
 /// What a user should know who reads the result.

@@ -42,7 +42,7 @@ impl Progress {
     pub fn get(&self) -> Standing {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let [executions, findings] = [&self.executions, &self.findings].map(of);
-        Standing { executions, findings, open: of(&self.open), left: of(&self.left) }
+        Standing { executions, findings, open: of(&self.open), left: of(&self.left), pairs: 0 }
     }
 }
 

@@ -51,6 +51,7 @@ pub fn watched<T: Send>(
             findings: keeper.count(),
             open: progress.open.load(Ordering::Relaxed),
             left: progress.left.load(Ordering::Relaxed),
+            pairs: progress.pairs.load(Ordering::Relaxed),
         }
     };
     log.watch(done, work)
