@@ -20,12 +20,12 @@ const PARTS: u64 = 1_000;
 
 /// A line that is there until this is dropped.
 pub struct Line {
-    place: Place,
+    output: Output,
     budget: Budget,
     started: Instant,
 }
 
-enum Place {
+enum Output {
     Terminal(ProgressBar),
     /// When the last line was written.
     Lines(Instant),
@@ -34,54 +34,54 @@ enum Place {
 impl Line {
     /// For work that may go as far as the budget permits. Is stderr a terminal?
     pub fn new(budget: Budget, terminal: bool) -> Line {
-        let place = match terminal {
-            true => Place::Terminal(ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::hidden())),
-            false => Place::Lines(Instant::now()),
+        let output = match terminal {
+            true => Output::Terminal(ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::hidden())),
+            false => Output::Lines(Instant::now()),
         };
-        Line { place, budget, started: Instant::now() }
+        Line { output, budget, started: Instant::now() }
     }
 
     /// So much has been done.
     pub fn draw(&mut self, standing: Standing) {
         let elapsed = self.started.elapsed();
         let message = || message(standing, elapsed, self.budget);
-        match &mut self.place {
-            Place::Terminal(_) if elapsed < QUIET => {}
-            Place::Terminal(bar) => {
+        match &mut self.output {
+            Output::Terminal(_) if elapsed < QUIET => {}
+            Output::Terminal(bar) => {
                 let done = share(standing, elapsed, self.budget);
                 let template = if done.is_some() { "{bar:20} {wide_msg}" } else { "{spinner} {wide_msg}" };
                 bar.set_style(ProgressStyle::with_template(template).expect("a fixed template"));
                 bar.set_position(done.map_or(0, |done| (done * PARTS as f64) as u64));
                 show(bar, message());
             }
-            Place::Lines(last) if last.elapsed() >= PAUSE => {
+            Output::Lines(last) if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
                 // Nobody may be there to read it.
                 let _ = writeln!(io::stderr(), "{}", message());
             }
-            Place::Lines(_) => {}
+            Output::Lines(_) => {}
         }
     }
 
     /// A smaller execution of this finding is being looked for.
     pub fn minimise(&mut self, finding: u64, of: u64) {
-        if let Place::Terminal(bar) = &self.place {
+        if let Output::Terminal(bar) = &self.output {
             show(bar, format!("minimising finding {finding} of {of}"));
         }
     }
 
     /// Does something else with the terminal.
     pub fn suspend(&self, other: impl FnOnce()) {
-        match &self.place {
-            Place::Terminal(bar) => bar.suspend(other),
-            Place::Lines(_) => other(),
+        match &self.output {
+            Output::Terminal(bar) => bar.suspend(other),
+            Output::Lines(_) => other(),
         }
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if let Place::Terminal(bar) = &self.place {
+        if let Output::Terminal(bar) = &self.output {
             bar.finish_and_clear();
         }
     }
