@@ -94,10 +94,10 @@ impl Sink for Screen {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Started(budget) => {
-                // No line among JSON that is about to appear on the same terminal.
-                let mixed = !self.text() && io::stdout().is_terminal();
                 let terminal = io::stderr().is_terminal();
-                let wanted = !self.quiet && !(mixed && terminal);
+                // No line among JSON that is about to appear on the same terminal.
+                let mixed = terminal && !self.text() && io::stdout().is_terminal();
+                let wanted = !self.quiet && !mixed;
                 self.line = wanted.then(|| Line::new(budget, terminal));
             }
             Event::Progress(standing) => self.line.iter_mut().for_each(|line| line.draw(standing)),
