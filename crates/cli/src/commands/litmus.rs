@@ -70,8 +70,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     let (asked, draws) = (request.show.is_some(), request.graphs);
     let mut printer = Printer { screen, asked, draws, tests: Vec::new(), first: true, problem: None };
     let totals = litmus(&request, &mut printer)?;
-    let page = html::litmus_page(&printer.tests);
-    pages.iter().try_for_each(|file| write_whole(file, page.as_bytes()))?;
+    pages.iter().try_for_each(|file| write_whole(file, html::litmus_page(&printer.tests).as_bytes()))?;
     if let Some(problem) = printer.problem {
         return Err(problem);
     }
