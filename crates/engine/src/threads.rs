@@ -134,9 +134,10 @@ pub trait Threads {
     /// run to where the execution at hand is.
     fn run_for_real(&mut self) {}
 
-    /// Where the program is in the execution at hand, if it can return there.
-    fn position(&self) -> Option<Position> {
-        None
+    /// Puts down where the program is in the execution at hand; false if it could not return there.
+    fn position(&self, position: &mut Position) -> bool {
+        let _ = position;
+        false
     }
 
     /// Returns to a position of this execution or of another one; false if it cannot.

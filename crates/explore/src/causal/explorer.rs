@@ -1,11 +1,12 @@
 //! The exploration: tasks, one after the other, and what each run of the program adds to them.
 
+use super::chunks::Chunks;
 use super::knowledge::{History, Knowledge, Label};
 use super::posed::Posed;
 use super::question::Desk;
 use super::register::Register;
 use super::run::{Ended, Run};
-use super::task::{Last, Reader, Task};
+use super::task::{Last, Reader, Task, Whole};
 use crate::graph::cells::Cells;
 use crate::graph::walk::Walk;
 use crate::graph::{ExploreError, Flow, Halt, Options, Restart, Stuck, Visitor};
@@ -14,6 +15,7 @@ use fencepost_memory::Checker;
 use fencepost_memory::graph::Graph;
 use fencepost_trace::{Answers, Location, Model};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// Which executions are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,21 +29,32 @@ pub enum Equivalence {
 /// A state of which not all threads were asked, because the others were not known to write where these read.
 pub(super) struct Expanded {
     pub task: Option<Task>,
+    pub reliance: Reliance,
+}
+
+/// On what it relies that not all threads of a state were asked. There is one for nearly every state: its lists have no
+/// room to spare.
+#[derive(Default)]
+pub(super) struct Reliance {
     /// Where those who were asked read next.
-    pub cells: Vec<Location>,
+    pub cells: Box<[Location]>,
     /// Where the others are.
-    pub others: Vec<History>,
+    pub others: Box<[History]>,
     /// What some of them could have read.
-    pub unasked: Vec<Unasked>,
+    pub unasked: Box<[Unasked]>,
+    /// The names of the states that this leads to, but for those that were met or cannot be.
+    pub names: Box<[u128]>,
 }
 
 /// What a thread that was not asked could have read.
+#[derive(Clone, Copy)]
 pub(super) struct Unasked {
     pub history: History,
     /// Where.
     pub cell: Location,
-    /// The names of the states that this leads to, but for those that were met or cannot be.
-    pub names: Vec<u128>,
+    /// Which of the names: so many, from there on.
+    pub first: u16,
+    pub count: u16,
 }
 
 /// Explores one program under one model.
@@ -58,11 +71,13 @@ pub struct Explorer<T> {
     pub(super) visited: Box<dyn Register>,
     /// Those in which an execution ended.
     pub(super) ended: Box<dyn Register>,
-    pub(super) expanded: Vec<Expanded>,
+    pub(super) expanded: Chunks<Expanded>,
     /// So many of those before the first of these are somebody else's.
     pub(super) others: u32,
     pub(super) effort: Answers,
     pub(super) desk: Desk,
+    /// States that nobody goes on from any more, for their memory.
+    pub(super) spare: Vec<Arc<Whole>>,
     /// How many states may be remembered; complete ones always are.
     pub(super) bound: usize,
 }
@@ -85,10 +100,11 @@ impl<T: Threads> Explorer<T> {
             tasks: Vec::new(),
             visited: Box::new(FxHashSet::default()),
             ended: Box::new(FxHashSet::default()),
-            expanded: Vec::new(),
+            expanded: Chunks::default(),
             others: 0,
             effort: Answers::default(),
             desk: Desk::default(),
+            spare: Vec::new(),
             bound: usize::MAX,
         })
     }
@@ -202,13 +218,14 @@ impl<T: Threads> Explorer<T> {
         visitor: &mut V,
         mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart<Cells>> {
-        while let Some(task) = self.tasks.pop() {
-            if let Some((cell, others)) = self.is_met_anyway(&task) {
-                self.watch(task, vec![cell], others, Vec::new());
+        while let Some(mut task) = self.tasks.pop() {
+            if let Some(reliance) = self.is_met_anyway(&task) {
+                self.watch(task, reliance);
                 self.wake();
                 continue;
             }
             let ended = Run::new(self, &task).run().and_then(|ended| self.make_real(ended));
+            self.use_again(task.take_whole());
             let flow = match ended {
                 Ok(ended) => self.tell(ended, visitor),
                 Err(error) => {
@@ -229,8 +246,8 @@ impl<T: Threads> Explorer<T> {
     /// Does whatever comes of a state lead through states that were met? That is so if some thread cannot wait and
     /// reads where nobody else may write: it alone may be asked what it reads, and if all of that was met, nothing is
     /// left. Says what this relies on: where it reads, and the histories of the others.
-    fn is_met_anyway(&self, task: &Task) -> Option<(Location, Vec<History>)> {
-        let Last { before, thread, label, .. } = task.last.as_ref()?;
+    fn is_met_anyway(&self, task: &Task) -> Option<Reliance> {
+        let Last { before, thread, label, .. } = task.last.as_deref()?;
         let knowledge = &self.knowledge;
         let at = before.histories[thread.index()]?;
         let now = knowledge.known_after(at, *label)?;
@@ -251,7 +268,7 @@ impl<T: Threads> Explorer<T> {
         })?;
         let history = |t: usize| if t == thread.index() { Some(now) } else { before.histories[t] };
         let others = (0..before.histories.len()).filter(|t| *t != met.thread.index()).filter_map(history);
-        Some((met.cell, others.collect()))
+        Some(Reliance { cells: Box::new([met.cell]), others: others.collect(), ..Reliance::default() })
     }
 
     /// Whoever is told of an execution finds the program there.
@@ -291,14 +308,14 @@ impl<T: Threads> Explorer<T> {
         }
     }
 
-    /// Takes a state up again when it becomes known that one of these histories is followed by a write to one of these
-    /// cells.
-    pub(super) fn watch(&mut self, task: Task, cells: Vec<Location>, others: Vec<History>, unasked: Vec<Unasked>) {
+    /// Takes a state up again when it becomes known that one of the others is followed by a write to one of the cells.
+    pub(super) fn watch(&mut self, mut task: Task, reliance: Reliance) {
+        self.use_again(task.take_whole());
         let watcher = self.next_watcher();
         // What became known meanwhile was not watched.
         self.knowledge.grown.push(watcher);
-        others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
-        self.expanded.push(Expanded { task: Some(task.lean()), cells, others, unasked });
+        reliance.others.iter().for_each(|history| self.knowledge.watch(*history, watcher));
+        self.expanded.push(Expanded { task: Some(task), reliance });
     }
 
     /// Takes up again states where more threads have to be asked, by what is known now. Where all that such a thread
@@ -310,23 +327,31 @@ impl<T: Threads> Explorer<T> {
         for watcher in grown.drain(..) {
             // The copies of others are theirs.
             let Some(own) = watcher.checked_sub(self.others) else { continue };
-            let Expanded { task, cells, others, unasked } = &mut self.expanded[own as usize];
+            let Expanded { task, reliance } = self.expanded.get_mut(own as usize);
             while task.is_some() {
+                let Reliance { cells, others, unasked, names } = reliance;
                 let concerns = |other: &History| cells.iter().any(|cell| self.knowledge.may_write(*other, *cell));
                 let Some(other) = others.iter().position(concerns) else { break };
                 let is_met = |one: &Unasked| {
-                    one.history == others[other] && one.names.iter().all(|name| self.visited.contains(*name))
+                    let names = &names[one.first as usize..][..one.count as usize];
+                    one.history == others[other] && names.iter().all(|name| self.visited.contains(*name))
                 };
                 if let Some(met) = unasked.iter().position(is_met) {
-                    cells.push(unasked.swap_remove(met).cell);
-                    others.swap_remove(other);
+                    let met = take_out(unasked, met);
+                    *cells = cells.iter().copied().chain([met.cell]).collect();
+                    take_out(others, other);
                 } else {
                     self.tasks.extend(task.take());
-                    (*cells, *others, *unasked) = Default::default();
+                    *reliance = Reliance::default();
                 }
             }
         }
         self.knowledge.grown = grown;
+    }
+
+    /// Nobody goes on from this state any more, unless others have it, too.
+    fn use_again(&mut self, whole: Option<Arc<Whole>>) {
+        self.spare.extend(whole.filter(|whole| Arc::strong_count(whole) == 1));
     }
 
     /// Takes note of a state, by its name. Says whether it is new, as far as is remembered.
@@ -339,4 +364,12 @@ impl<T: Threads> Explorer<T> {
     pub(super) fn next_watcher(&self) -> u32 {
         self.others + self.expanded.len() as u32
     }
+}
+
+/// Removes one from a list, the order of which means nothing.
+fn take_out<E: Copy>(list: &mut Box<[E]>, at: usize) -> E {
+    let mut rest = std::mem::take(list).into_vec();
+    let taken = rest.swap_remove(at);
+    *list = rest.into_boxed_slice();
+    taken
 }

@@ -137,12 +137,16 @@ impl<T: Threads> Inner<T> {
         }
     }
 
-    fn position(&self) -> Option<Position> {
+    fn position(&self, position: &mut Position) -> bool {
         if self.program.has_shared_stacks() {
-            return None;
+            return false;
         }
-        let places = self.threads.iter().map(|thread| (thread.at, thread.has_begun)).collect();
-        Some(Position { given: self.given.clone(), clocks: self.clocks.clone(), places })
+        let Position { given, clocks, places } = position;
+        given.clone_from(&self.given);
+        clocks.clone_from(&self.clocks);
+        places.clear();
+        places.extend(self.threads.iter().map(|thread| (thread.at, thread.has_begun)));
+        true
     }
 
     fn return_to(&mut self, position: &Position) -> bool {
@@ -352,8 +356,8 @@ impl<T: Threads> Threads for Memoised<T> {
         self.inner.get_mut().run_for_real();
     }
 
-    fn position(&self) -> Option<Position> {
-        self.inner.borrow().position()
+    fn position(&self, position: &mut Position) -> bool {
+        self.inner.borrow().position(position)
     }
 
     fn return_to(&mut self, position: &Position) -> bool {

@@ -100,6 +100,7 @@
 //! treated as in [`graph`](crate::graph): a store to part of a cell reads the rest of it, and counts as a read here.
 //! The program is told of no order between threads but that of creation and join, which does not depend on sources.
 
+mod chunks;
 mod explorer;
 mod knowledge;
 mod memoised;
@@ -110,6 +111,7 @@ mod question;
 mod register;
 mod run;
 mod solver;
+mod steps;
 mod task;
 mod team;
 

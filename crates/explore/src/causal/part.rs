@@ -5,15 +5,15 @@
 //! things meanwhile. That does no harm: when their parts are put together, each such state is held against what all of
 //! them know, and is taken up again if that is more than it relied on. So nothing is lost, whenever it happens.
 
-use super::explorer::{Expanded, Explorer};
+use super::explorer::{Expanded, Explorer, Reliance};
 use super::knowledge::{History, Told};
-use super::task::{Choice, Step, Task, steps};
+use super::steps::Steps;
+use super::task::{Choice, Task};
 use crate::graph::cells::Cells;
 use fencepost_engine::{Threads, WaitSets};
 use fencepost_trace::{Answers, Location};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// What one explorer has left, and knows, and has done since it began its part.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -23,16 +23,11 @@ pub struct Part {
     sets: WaitSets,
     told: Told,
     /// Executions of which several states are a beginning, each once.
-    executions: Vec<Execution>,
+    executions: Vec<Steps>,
     open: Vec<Beginning>,
-    expanded: Vec<(Beginning, Vec<Location>, Vec<History>)>,
+    expanded: Vec<(Beginning, Box<[Location]>, Box<[History]>)>,
     effort: Answers,
 }
-
-/// The steps of an execution.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-struct Execution(#[serde(with = "steps")] Arc<[Step]>);
 
 /// A task: so many steps of an execution, by its number, and a read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -70,8 +65,8 @@ impl Saved {
 /// Tells executions apart by where they are in memory.
 #[derive(Default)]
 struct Executions {
-    numbers: FxHashMap<*const Step, u32>,
-    list: Vec<Execution>,
+    numbers: FxHashMap<*const u8, u32>,
+    list: Vec<Steps>,
 }
 
 impl Executions {
@@ -81,15 +76,15 @@ impl Executions {
         let number = match steps.is_empty() {
             // Nothing has no place in memory of its own.
             true => {
-                list.push(Execution(Arc::clone(steps)));
+                list.push(steps.clone());
                 next
             }
-            false => *self.numbers.entry(steps.as_ptr()).or_insert_with(|| {
-                list.push(Execution(Arc::clone(steps)));
+            false => *self.numbers.entry(steps.address()).or_insert_with(|| {
+                list.push(steps.clone());
                 next
             }),
         };
-        Beginning { execution: number, length: *length as u32, choice: *choice }
+        Beginning { execution: number, length: *length, choice: *choice }
     }
 }
 
@@ -99,7 +94,7 @@ impl<T: Threads> Explorer<T> {
         let mut executions = Executions::default();
         let open = self.tasks.iter().map(|task| executions.beginning(task)).collect();
         let mut expanded = Vec::new();
-        for Expanded { task, cells, others, .. } in &self.expanded {
+        for Expanded { task, reliance: Reliance { cells, others, .. } } in self.expanded.iter() {
             if let Some(task) = task {
                 expanded.push((executions.beginning(task), cells.clone(), others.clone()));
             }
@@ -154,14 +149,13 @@ impl<T: Threads> Explorer<T> {
         self.walk.sets.learn(&sets);
         let task = |beginning: Beginning| {
             let Beginning { execution, length, choice } = beginning;
-            let steps = Arc::clone(&executions[execution as usize].0);
-            Task { steps, length: length as usize, choice, last: None }
+            Task { steps: executions[execution as usize].clone(), length, choice, last: None }
         };
         let ours = self.knowledge.learn(told);
         self.tasks.extend(open.into_iter().map(task));
         for (beginning, cells, others) in expanded {
-            let others: Vec<History> = others.into_iter().map(&ours).collect();
-            self.watch(task(beginning), cells, others, Vec::new());
+            let others = others.iter().map(|history| ours(*history)).collect();
+            self.watch(task(beginning), Reliance { cells, others, ..Reliance::default() });
         }
         self.effort.absorb(effort);
         self.wake();

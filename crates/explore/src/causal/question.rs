@@ -104,9 +104,10 @@ impl Witness {
 }
 
 /// What is known of a graph.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Base {
     question: Question,
+    /// Of so many of its events; 0 if of none.
     prepared: usize,
     /// How many locations were growing.
     growing: usize,
@@ -143,20 +144,25 @@ impl Desk {
         (self.prepared, self.firm_prepared) = (0, 0);
     }
 
-    /// What is known of the graph at hand, for one that begins like it.
-    pub fn base(&self) -> Option<Base> {
-        let growing = self.growing.len();
+    /// Puts down what is known of the graph at hand, for one that begins like it.
+    pub fn put_down(&self, base: &mut Base) {
         let (question, prepared) = match self.firm_prepared {
             0 => (&self.base, self.prepared),
             prepared => (&self.firm, prepared),
         };
-        (prepared > 0).then(|| Base { question: question.clone(), prepared, growing })
+        (base.prepared, base.growing) = (prepared, self.growing.len());
+        if prepared > 0 {
+            base.question.copy_from(question);
+        }
     }
 
     /// The graph is one that begins like the one of which this is known.
     pub fn set_base(&mut self, base: &Base) {
         self.forget();
         let Base { question, prepared, growing } = base;
+        if *prepared == 0 {
+            return;
+        }
         if !question.firm {
             self.base.copy_from(question);
             self.prepared = *prepared;

@@ -1,9 +1,10 @@
 //! One run of the program: along the steps of a task, and on to the end, noting what else could have happened.
 
-use super::explorer::{Equivalence, Explorer, Unasked};
+use super::explorer::{Equivalence, Explorer, Reliance, Unasked};
 use super::knowledge::{History, Label, mix};
 use super::question::Witness;
-use super::task::{Before, Choice, Last, Reader, Task, Whole, node_of, steps_of};
+use super::steps::{Step, Steps, node_of};
+use super::task::{Before, Choice, Last, Reader, Task, Whole};
 use crate::graph::cells::extract;
 use crate::graph::event::{is_forced, is_join, read_flags, set_source, store_flags, write_flags};
 use crate::graph::rounds::is_own;
@@ -112,12 +113,11 @@ struct Waiting {
 
 /// A task to be, once it is known what the graph looks like.
 struct Noted {
-    length: usize,
+    length: u32,
     choice: Option<Choice>,
-    last: Option<Last>,
-    /// If the state is only to be taken up when more is known: where those who were asked read, and where the others
-    /// are.
-    expanded: Option<(Vec<Location>, Vec<History>, Vec<Unasked>)>,
+    last: Option<Box<Last>>,
+    /// If the state is only to be taken up when more is known: more of what.
+    reliance: Option<Reliance>,
 }
 
 pub(super) struct Run<'a, T> {
@@ -131,12 +131,17 @@ pub(super) struct Run<'a, T> {
     /// An execution in which they could would have one without the later events in it, so that this stays so until
     /// somebody writes what may be read instead of something that was there before.
     refuted: Vec<(History, Label)>,
+    /// For names of states, for the memory.
+    names: Vec<u128>,
+    /// By thread, what there is for its next read; and for the labels of one.
+    open: Vec<Open>,
+    labels: Vec<Label>,
 }
 
 impl<'a, T: Threads> Run<'a, T> {
     pub fn new(explorer: &'a mut Explorer<T>, task: &'a Task) -> Self {
-        let (histories, pending, noted, refuted) = Default::default();
-        Run { explorer, task, histories, pending, noted, refuted }
+        let (histories, pending, noted, refuted, names, open, labels) = Default::default();
+        Run { explorer, task, histories, pending, noted, refuted, names, open, labels }
     }
 
     pub fn run(mut self) -> Result<Ended, ExploreError> {
@@ -186,10 +191,7 @@ impl<'a, T: Threads> Run<'a, T> {
         if !self.explorer.walk.return_to(stand) {
             return false;
         }
-        match base {
-            Some(base) => self.explorer.desk.set_base(base),
-            None => self.explorer.desk.forget(),
-        }
+        self.explorer.desk.set_base(base);
         self.histories.clone_from(&before.histories);
         self.pending.clone_from(pending);
         self.refuted.clone_from(&before.refuted);
@@ -209,7 +211,7 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     fn replay(&mut self) -> Result<(), ExploreError> {
-        if self.task.last.as_ref().is_some_and(|last| self.return_to(last)) {
+        if self.task.last.as_deref().is_some_and(|last| self.return_to(last)) {
             return Ok(());
         }
         let Explorer { walk, graph, desk, .. } = &mut *self.explorer;
@@ -220,9 +222,9 @@ impl<'a, T: Threads> Run<'a, T> {
             let root = self.explorer.knowledge.root(ThreadId(t));
             self.histories.push(Some(root));
         }
-        let steps = self.task.steps();
-        for step in steps {
-            self.replay_step(step)?;
+        let steps: Vec<Step> = self.task.steps.iter().take(self.task.length as usize).collect();
+        for step in &steps {
+            self.replay_step(step, &steps)?;
         }
         let graph = &mut self.explorer.graph;
         for (i, step) in steps.iter().enumerate() {
@@ -237,7 +239,7 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         // One that writes may have written what was there before.
         let ends_with_write = self.task.choice.is_none() && graph.node(graph.last()).flags.has(Flags::WRITE);
-        if let Some(Last { before, .. }) = self.task.last.as_ref().filter(|_| !ends_with_write) {
+        if let Some(Last { before, .. }) = self.task.last.as_deref().filter(|_| !ends_with_write) {
             self.refuted.clone_from(&before.refuted);
         }
         if let Some(Choice { thread, source, variant }) = self.task.choice {
@@ -263,7 +265,7 @@ impl<'a, T: Threads> Run<'a, T> {
         Ok((access, place))
     }
 
-    fn replay_step(&mut self, step: &super::task::Step) -> Result<(), ExploreError> {
+    fn replay_step(&mut self, step: &Step, steps: &[Step]) -> Result<(), ExploreError> {
         let thread = ThreadId(step.thread);
         if self.explorer.walk.threads.get(thread.index()).is_some_and(|run| run.half.is_some()) {
             self.add_half(thread);
@@ -292,7 +294,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 Equivalence::Values => label_key(graph.location(place), &access, step.value),
                 Equivalence::Sources => {
                     let source = step.source.checked_sub(1);
-                    sourced(source.map_or(0, |i| source_key(self.task.steps(), i as usize)), step.value)
+                    sourced(source.map_or(0, |i| source_key(steps, i as usize)), step.value)
                 }
             };
             self.note_read(thread, Label { key, variant: step.variant });
@@ -550,6 +552,7 @@ impl<'a, T: Threads> Run<'a, T> {
             return Advanced::Nobody;
         }
         self.note_expanded(&asked, &open);
+        self.open = open;
         transitions.retain(|transition| self.explorer.is_new(transition.name));
         if self.may_all_stay() && self.may_be_stuck() {
             // With these histories some execution goes on, and another does not.
@@ -586,18 +589,24 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// By thread, what there is for its next read.
-    fn open_labels(&self, name: u128) -> Vec<Open> {
-        let mut open: Vec<Open> = Vec::new();
+    fn open_labels(&mut self, name: u128) -> Vec<Open> {
+        let (mut open, mut labels) = (std::mem::take(&mut self.open), std::mem::take(&mut self.labels));
+        for of_thread in &mut open {
+            of_thread.labels.clear();
+            of_thread.new = 0;
+        }
         open.resize_with(self.explorer.walk.threads.len(), Open::default);
         for (thread, pending) in self.threads() {
             let of_thread = &mut open[thread.index()];
-            for label in self.available(pending) {
+            self.available(pending, &mut labels);
+            for label in labels.iter().copied() {
                 let name = self.name_after(name, thread, label);
                 let met = self.explorer.visited.contains(name);
                 of_thread.new += usize::from(!met && !self.is_refuted(thread, label));
                 of_thread.labels.push(OpenLabel { label, name, met });
             }
         }
+        self.labels = labels;
         open
     }
 
@@ -665,25 +674,31 @@ impl<'a, T: Threads> Run<'a, T> {
         if others.is_empty() {
             return;
         }
-        let unasked = others.iter().filter_map(|t| self.unasked(ThreadId(*t as u32), &open[*t].labels)).collect();
-        let others = others.into_iter().filter_map(|t| self.histories[t]).collect();
+        self.names.clear();
+        let mut unasked = Vec::with_capacity(others.len());
+        unasked.extend(others.iter().filter_map(|t| self.unasked(ThreadId(*t as u32), &open[*t].labels)));
+        let others = others.into_iter().map(|t| self.histories[t].expect("it was just there")).collect();
         let graph = &self.explorer.graph;
-        let cells = (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
-        let cells = cells.map(|pending| graph.location(pending.place)).collect();
-        let length = graph.len() - 1;
-        self.noted.push(Noted { length, choice: None, last: None, expanded: Some((cells, others, unasked)) });
+        let pending = || (0..asked.len()).filter(|t| asked[*t]).filter_map(|t| self.pending[t]);
+        let mut cells = Vec::with_capacity(pending().count());
+        cells.extend(pending().map(|pending| graph.location(pending.place)));
+        let length = graph.len() as u32 - 1;
+        let (cells, unasked, names) = (cells.into(), unasked.into(), self.names[..].into());
+        let reliance = Some(Reliance { cells, others, unasked, names });
+        self.noted.push(Noted { length, choice: None, last: None, reliance });
     }
 
     /// What a thread that was not asked could read, unless that is much.
     fn unasked(&mut self, thread: ThreadId, labels: &[OpenLabel]) -> Option<Unasked> {
         let pending = self.pending[thread.index()].filter(|pending| !pending.forced && labels.len() <= MOST_LABELS)?;
-        let mut names = Vec::new();
+        let first = u16::try_from(self.names.len()).ok()?;
         for OpenLabel { label, name, met } in labels {
             if !met && !self.is_refuted(thread, *label) && !self.is_taken(pending, *label) {
-                names.push(*name);
+                self.names.push(*name);
             }
         }
-        Some(Unasked { history: self.history(thread), cell: self.explorer.graph.location(pending.place), names })
+        let count = self.names.len() as u16 - first;
+        Some(Unasked { history: self.history(thread), cell: self.explorer.graph.location(pending.place), first, count })
     }
 
     /// Is the read that of a read-modify-write, and has somebody else read each of the writes that would give it this
@@ -710,10 +725,10 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// The labels of the writes that are there, as the thread's read would see them.
-    fn available(&self, pending: Pending) -> Vec<Label> {
+    fn available(&self, pending: Pending, labels: &mut Vec<Label>) {
         let explorer = &*self.explorer;
         let graph = &explorer.graph;
-        let mut labels = Vec::new();
+        labels.clear();
         for write in graph.writes(pending.place) {
             let value = extract(graph.location(pending.place), &pending.access, graph.written(pending.place, *write));
             if !explorer.walk.sets.passes(pending.access.guard(), value) {
@@ -727,7 +742,6 @@ impl<'a, T: Threads> Run<'a, T> {
                 }
             }
         }
-        labels
     }
 
     /// Is it known that the thread cannot read this next?
@@ -885,19 +899,20 @@ impl<'a, T: Threads> Run<'a, T> {
         if transitions.is_empty() {
             return;
         }
-        let length = self.explorer.graph.len() - 1;
-        let (before, whole) = (Arc::new(self.before()), self.whole().map(Arc::new));
+        let length = self.explorer.graph.len() as u32 - 1;
+        let (before, whole) = (Arc::new(self.before()), self.whole());
         for Transition { thread, label, way, .. } in transitions {
             let mut last = Last { before: Arc::clone(&before), thread, label, whole: whole.clone(), other: None };
             match way {
                 Way::Source(source) => {
                     let choice = Choice { thread: thread.0, source: source.0, variant: label.variant };
-                    self.noted.push(Noted { length, choice: Some(choice), last: Some(last), expanded: None });
+                    let last = Some(Box::new(last));
+                    self.noted.push(Noted { length, choice: Some(choice), last, reliance: None });
                 }
                 Way::Other(graph) => {
-                    let steps = steps_of(&graph);
+                    let (steps, length) = (Steps::of(&graph), graph.len() as u32 - 1);
                     last.other = whole.is_some().then(|| Arc::from(graph));
-                    let (length, choice, last) = (steps.len(), None, Some(last));
+                    let (choice, last) = (None, Some(Box::new(last)));
                     self.explorer.tasks.push(Task { length, steps, choice, last });
                 }
             }
@@ -908,7 +923,8 @@ impl<'a, T: Threads> Run<'a, T> {
     fn before(&self) -> Before {
         let readers = self.threads().filter(|(_, pending)| pending.access.guard() == Guard::Any);
         let readers = readers.map(|(thread, pending)| {
-            let mut labels = self.available(pending);
+            let mut labels = Vec::new();
+            self.available(pending, &mut labels);
             let count = labels.len();
             labels.retain(|label| !self.is_refuted(thread, *label));
             let all = labels.len() == count;
@@ -918,13 +934,21 @@ impl<'a, T: Threads> Run<'a, T> {
         Before { name: self.name(), histories, readers, refuted: self.refuted.clone() }
     }
 
-    fn whole(&self) -> Option<Whole> {
-        let Explorer { walk, graph, tasks, desk, .. } = &*self.explorer;
+    fn whole(&mut self) -> Option<Arc<Whole>> {
+        let Explorer { walk, graph, tasks, desk, spare, .. } = &mut *self.explorer;
         if (tasks.len() + self.noted.len()) * graph.len() > MOST_EVENTS {
             return None;
         }
-        let stand = walk.stand()?;
-        Some(Whole { graph: graph.clone(), stand, pending: self.pending.clone(), base: desk.base() })
+        let mut whole = spare.pop().unwrap_or_default();
+        let kept = Arc::get_mut(&mut whole).expect("nobody has what is spare");
+        if !walk.stand(&mut kept.stand) {
+            spare.push(whole);
+            return None;
+        }
+        kept.graph.clone_from(graph);
+        kept.pending.clone_from(&self.pending);
+        desk.put_down(&mut kept.base);
+        Some(whole)
     }
 
     /// Makes tasks of what was noted.
@@ -933,14 +957,13 @@ impl<'a, T: Threads> Run<'a, T> {
             return;
         }
         let explorer = &mut *self.explorer;
-        let steps = steps_of(&explorer.graph);
-        for Noted { length, choice, last, expanded } in std::mem::take(&mut self.noted) {
-            let task = Task { steps: Arc::clone(&steps), length, choice, last };
-            let Some((cells, others, unasked)) = expanded else {
-                explorer.tasks.push(task);
-                continue;
-            };
-            explorer.watch(task, cells, others, unasked);
+        let steps = Steps::of(&explorer.graph);
+        for Noted { length, choice, last, reliance } in std::mem::take(&mut self.noted) {
+            let task = Task { steps: steps.clone(), length, choice, last };
+            match reliance {
+                None => explorer.tasks.push(task),
+                Some(reliance) => explorer.watch(task, reliance),
+            }
         }
     }
 
@@ -1166,7 +1189,7 @@ fn key_of_event(thread: ThreadId, index: u32) -> u128 {
     (u128::from(thread.0) + 1) << 32 | u128::from(index)
 }
 
-fn source_key(steps: &[super::task::Step], at: usize) -> u128 {
+fn source_key(steps: &[Step], at: usize) -> u128 {
     let thread = steps[at].thread;
     let index = steps[..at].iter().filter(|step| step.thread == thread).count() as u32;
     key_of_event(ThreadId(thread), index)

@@ -3,55 +3,12 @@
 use super::knowledge::{History, Label};
 use super::question::Base;
 use super::run::Pending;
+use super::steps::Steps;
 use crate::graph::walk::Stand;
-use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::{Location, ThreadId, Value};
+use fencepost_memory::graph::Graph;
+use fencepost_trace::{Location, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// One event of an execution: whose, and for a read what it got.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(from = "Words", into = "Words")]
-pub(super) struct Step {
-    pub thread: u32,
-    /// The event that a read reads, by number.
-    pub source: u32,
-    /// Which of several results a read has.
-    pub variant: u32,
-    /// Where a write stands in coherence order.
-    pub position: u32,
-    /// What a read got.
-    pub value: Value,
-}
-
-/// A step as it is written: there are many of them.
-type Words = (u32, u32, u32, u32, Value);
-
-impl From<Words> for Step {
-    fn from((thread, source, variant, position, value): Words) -> Step {
-        Step { thread, source, variant, position, value }
-    }
-}
-
-impl From<Step> for Words {
-    fn from(Step { thread, source, variant, position, value }: Step) -> Words {
-        (thread, source, variant, position, value)
-    }
-}
-
-/// The events of a graph in the order of addition.
-pub(super) fn steps_of(graph: &Graph) -> Arc<[Step]> {
-    graph
-        .nodes()
-        .map(|(_, data)| Step {
-            thread: data.thread.0,
-            source: data.source.0,
-            variant: data.variant,
-            position: data.position,
-            value: if data.flags.has(Flags::READ) { data.value } else { Value::ZERO },
-        })
-        .collect()
-}
 
 /// A read to begin with.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -64,14 +21,13 @@ pub(super) struct Choice {
 /// A state: these events, and this read. How it goes on is to be explored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    #[serde(with = "steps")]
-    pub(super) steps: Arc<[Step]>,
+    pub(super) steps: Steps,
     /// So many of the steps.
-    pub(super) length: usize,
+    pub(super) length: u32,
     pub(super) choice: Option<Choice>,
     /// What its last read is, and the state before that: for whoever knows these histories.
     #[serde(skip)]
-    pub(super) last: Option<Last>,
+    pub(super) last: Option<Box<Last>>,
 }
 
 /// The last read of a state.
@@ -98,13 +54,13 @@ pub(super) struct Before {
 }
 
 /// All of a state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Whole {
     pub graph: Graph,
     pub stand: Stand,
     pub pending: Vec<Option<Pending>>,
     /// What is known of the graph.
-    pub base: Option<Base>,
+    pub base: Base,
 }
 
 /// A thread that is at a read.
@@ -121,38 +77,13 @@ pub(super) struct Reader {
 impl Task {
     /// Everything.
     pub fn root() -> Task {
-        Task { steps: Arc::new([]), length: 0, choice: None, last: None }
+        Task { steps: Steps::none(), length: 0, choice: None, last: None }
     }
 
-    /// The same without what takes much memory: it may wait for long.
-    pub(super) fn lean(mut self) -> Task {
-        if let Some(last) = &mut self.last {
-            (last.whole, last.other) = (None, None);
-        }
-        self
-    }
-
-    pub(super) fn steps(&self) -> &[Step] {
-        &self.steps[..self.length]
-    }
-}
-
-/// The node of a step.
-pub(super) fn node_of(step: usize) -> Node {
-    Node(step as u32 + 1)
-}
-
-/// Steps as a list.
-pub(super) mod steps {
-    use super::Step;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use std::sync::Arc;
-
-    pub fn serialize<S: Serializer>(steps: &Arc<[Step]>, s: S) -> Result<S::Ok, S::Error> {
-        steps.as_ref().serialize(s)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Arc<[Step]>, D::Error> {
-        Vec::<Step>::deserialize(d).map(Arc::from)
+    /// Leaves out what takes much memory, since it may wait for long. That is returned.
+    pub(super) fn take_whole(&mut self) -> Option<Arc<Whole>> {
+        let last = self.last.as_mut()?;
+        last.other = None;
+        last.whole.take()
     }
 }

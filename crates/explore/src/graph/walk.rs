@@ -73,11 +73,23 @@ pub(crate) enum Settled {
 }
 
 /// What happens before what by the creation and the end of threads.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Creation {
     clocks: Vec<Vec<u32>>,
     /// What creating or ending a thread hands over, by the location that stands for it.
     given: FxHashMap<Location, Vec<u32>>,
+}
+
+/// A copy into what is there needs no new memory.
+impl Clone for Creation {
+    fn clone(&self) -> Self {
+        Creation { clocks: self.clocks.clone(), given: self.given.clone() }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.clocks.clone_from(&other.clocks);
+        self.given.clone_from(&other.given);
+    }
 }
 
 impl Creation {
@@ -124,7 +136,7 @@ impl Creation {
 }
 
 /// Where the threads of a program stand, to return to.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stand {
     position: Position,
     threads: Vec<ThreadRun>,
@@ -212,11 +224,16 @@ impl<T: Threads> Walk<T> {
         }
     }
 
-    /// Where all threads stand, if the program can return there.
-    pub(crate) fn stand(&self) -> Option<Stand> {
-        let position = self.program.position()?;
-        let (threads, creation, ends) = (self.threads.clone(), self.creation.clone(), self.ends.clone());
-        Some(Stand { position, threads, creation, ends })
+    /// Puts down where all threads stand; false if the program could not return there.
+    pub(crate) fn stand(&self, stand: &mut Stand) -> bool {
+        let Stand { position, threads, creation, ends } = stand;
+        if !self.program.position(position) {
+            return false;
+        }
+        threads.clone_from(&self.threads);
+        creation.clone_from(&self.creation);
+        ends.clone_from(&self.ends);
+        true
     }
 
     /// Returns there; false if the program cannot.
