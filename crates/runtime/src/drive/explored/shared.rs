@@ -318,9 +318,7 @@ pub fn initial(place: Location) -> Value {
         let known = shared.initial.entry(at).or_default();
         known.value = known.value & !wide(bytes) | all & wide(bytes);
         known.bytes |= bytes;
-        let offset = at as i64 - place.address as i64;
-        let all = u128::from(all);
-        value |= if offset < 0 { all >> (-offset * 8) } else { all << (offset * 8) };
+        value |= shifted(all, at, place);
     }
     place.size.truncate(value)
 }
@@ -412,9 +410,35 @@ fn one(at: Location, write: bool) {
     } else {
         let value = load_plain(at);
         lend(at);
-        put(at, value);
+        put_events(at, value);
         opaque::wrote(at);
     }
+}
+
+/// Leaves in memory what was read there, where accesses are events. The other bytes are as memory has them: a store to
+/// them alone is told to nobody.
+fn put_events(at: Location, value: Value) {
+    let events = event_bits(at);
+    let whole = at.size.truncate(u128::MAX).0 == events;
+    let value = if whole { value } else { Value(value.0 & events | control::memory(at).0 & !events) };
+    put(at, value);
+}
+
+/// The bytes of a place whose plain accesses are events, as a mask of bits.
+fn event_bits(at: Location) -> u128 {
+    let mut bits = 0u128;
+    for (eight, bytes) in eights(at.address as usize, at.size.bytes() as usize) {
+        let events = shared().events.get(&eight).map_or(0, |events| events & bytes);
+        bits |= shifted(wide(events), eight, at);
+    }
+    bits
+}
+
+/// What is true of eight bytes, as it is of a place.
+fn shifted(word: u64, eight: usize, place: Location) -> u128 {
+    let offset = eight as i64 - place.address as i64;
+    let word = u128::from(word);
+    if offset < 0 { word >> (-offset * 8) } else { word << (offset * 8) }
 }
 
 fn load_plain(at: Location) -> Value {
