@@ -301,3 +301,37 @@ fn a_finding_that_does_not_show_again_is_marked() {
     let run = test(&again, &["store_buffering.c", "--model", "tso", "--executions", "100"]);
     assert!(run.status == 1 && !run.stderr.contains("does not show again"), "{}", run.stderr);
 }
+
+/// A locked instruction in assembly is a fence, an access and a fence to c11: three steps of a thread that stands at one
+/// place, with the same registers and stack at the first two. At the limit of steps, when nobody else can go on, that is
+/// no loop without an end. Whoever takes long without end is cut off in every execution.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_long_loop_with_a_locked_instruction_is_no_livelock() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = "#include <pthread.h>
+#include <stdatomic.h>
+static atomic_long count;
+static void *work(void *p) {
+    while (count < 100000) {
+        long own = 0;
+        __asm__ volatile(\"lock notq %0\" : \"+m\"(own) : : \"cc\");
+        count++;
+    }
+    return p;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+    fs::write(directory.path().join("long.c"), text).expect("it can be written");
+    for limit in ["2000", "2001", "2002", "2003", "2004"] {
+        let run = test(&directory, &["long.c", "--executions", "3", "--max-steps", limit]);
+        let report = run.json();
+        assert_eq!((run.status, report["verdict"].as_str()), (3, Some("incomplete")), "{limit}: {report}");
+        assert_eq!(report["blocked"], 3, "{limit}");
+    }
+}

@@ -3,9 +3,10 @@
 use crate::platform::{channels, global};
 use crate::results::unsupported_here;
 use crate::threads::fibers;
-use fencepost_trace::{Location, ThreadId};
+use fencepost_trace::{Location, Op, ThreadId};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::sync::atomic::Ordering;
 
 /// A weak compare-exchange fails for no reason at most so often in a row at one place of a thread.
 const MOST_FAILURES: u32 = 6;
@@ -95,6 +96,28 @@ pub fn digest(thread: ThreadId) -> Option<u64> {
         None => hasher.write(stack),
     }
     Some(hasher.finish())
+}
+
+/// The running thread asks for this. If the call at hand has asked for something before, that tells the two apart: the
+/// thread's registers and stack are the same, but it is not going around in a loop.
+pub fn asks(op: &Op) {
+    let before = global::CALLER_ASKS.load(Ordering::Relaxed);
+    fibers::me().asks = before.wrapping_mul(31).wrapping_add(1).wrapping_add(mark(op));
+}
+
+/// The reply has come. The call remembers whether it had success: it may ask for more before it says so to the program.
+pub fn replied(success: bool) {
+    let asks = fibers::me().asks;
+    global::CALLER_ASKS.store(asks.wrapping_mul(2).wrapping_add(success.into()), Ordering::Relaxed);
+}
+
+/// Tells operations apart that one call asks for.
+fn mark(op: &Op) -> u32 {
+    match op {
+        Op::Access(access) => access.location().map_or(0, |at| (at.address ^ at.address >> 32) as u32),
+        Op::Join(_) => 1,
+        _ => 0,
+    }
 }
 
 /// One of the steps of a call. The thread's registers and stack are the same at all of them, but it is not going

@@ -17,4 +17,4 @@ mod verdict;
 pub mod view;
 pub mod volatile;
 
-pub use local_state::{digest, has_tried, may_fail, one_of_several};
+pub use local_state::{asks, digest, has_tried, may_fail, one_of_several, replied};

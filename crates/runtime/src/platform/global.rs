@@ -418,7 +418,7 @@ pub fn is_for_libc() -> bool {
 pub static CALLER_PC: AtomicUsize = AtomicUsize::new(0);
 /// The stack pointer at that call. Everything below is dead to the program.
 pub static CALLER_SP: AtomicUsize = AtomicUsize::new(0);
-/// What the call at hand has asked the exploration for so far, as a number; 0 when it begins.
+/// What the call at hand has asked for so far, as a number; 0 when it begins.
 pub static CALLER_ASKS: AtomicU32 = AtomicU32::new(0);
 
 /// The registers that calls preserve (rbx, rbp, r12 to r15), at the call of the hook that was entered last: together

@@ -9,7 +9,7 @@ use crate::detect::shadow::{Kind, What};
 use crate::detect::{details, exact, shadow};
 use crate::drive::atomically::{self, Atomic};
 use crate::drive::explored::{self, opaque, shared};
-use crate::drive::{ending, findings, patience, progress, stall, view, volatile};
+use crate::drive::{asks, ending, findings, patience, progress, replied, stall, view, volatile};
 use crate::platform::global::{self, Entered, Global, mode};
 use crate::platform::modules;
 use crate::results;
@@ -389,6 +389,7 @@ pub fn step(op: Op) -> Reply {
     if stall::is_on() {
         fiber.registers = global::caller_registers();
         drop(fiber);
+        asks(&op);
         stall::stands();
     } else {
         drop(fiber);
@@ -542,6 +543,9 @@ fn proceed() -> Reply {
         Next::TimePasses => ending::internal("time has passed already"),
         Next::End(outcome) => ending::finish(verdict(outcome)),
     };
+    if stall::is_on() {
+        replied(reply.success);
+    }
     tick();
     reply
 }

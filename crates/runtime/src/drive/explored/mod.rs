@@ -8,7 +8,7 @@ pub mod shared;
 pub mod unseen;
 
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{control, debugger, digest, patience, progress};
+use crate::drive::{asks, control, debugger, digest, patience, progress, replied};
 use crate::platform::channels;
 use crate::platform::global::{self, Entered, Global};
 pub use crate::results::{is_by_values, leaves_open, unsupported, unsupported_at, unsupported_here};
@@ -71,6 +71,7 @@ pub fn performed(thread: ThreadId) -> Entered<'static, Vec<u32>> {
 /// The running thread asks for an operation; answers when the exploration has decided.
 pub fn ask(op: Op) -> Reply {
     progress::settle();
+    asks(&op);
     let mut me = fibers::me();
     if me.deadline.is_some() {
         unsupported("a wait for a thread's end with a timeout is not explored");
@@ -78,8 +79,6 @@ pub fn ask(op: Op) -> Reply {
     me.pc = global::caller();
     me.sp = global::caller_sp();
     me.registers = global::caller_registers();
-    let asks = &global::CALLER_ASKS;
-    me.asks = asks.load(Relaxed).wrapping_mul(31).wrapping_add(1).wrapping_add(mark(&op));
     me.about = match op {
         Op::Access(access) => access.location().filter(|at| at.as_hidden().is_none()),
         _ => None,
@@ -112,18 +111,10 @@ pub fn ask(op: Op) -> Reply {
     }
     global::set_caller(me.pc, me.sp);
     global::set_caller_registers(me.registers);
-    // The call remembers whether it had success: it may ask for more before it says so to the program.
-    asks.store(me.asks.wrapping_mul(2).wrapping_add(me.reply.success.into()), Relaxed);
-    me.reply
-}
-
-/// Tells operations apart that one call asks for.
-fn mark(op: &Op) -> u32 {
-    match op {
-        Op::Access(access) => access.location().map_or(0, |at| (at.address ^ at.address >> 32) as u32),
-        Op::Join(_) => 1,
-        _ => 0,
-    }
+    let reply = me.reply;
+    drop(me);
+    replied(reply.success);
+    reply
 }
 
 /// The running thread gives way. If it does so in the same state again and again, it waits for something.
