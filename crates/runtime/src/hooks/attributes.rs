@@ -1,14 +1,11 @@
-//! What libc does to a kernel thread of its own number: names, processors, priorities, signals.
+//! What libc does to a kernel thread of its own number: names, processors, priorities.
 //!
 //! The kernel threads that it would reach only donate their storage, and in a child process they are not there at all.
-//! So names are kept here, processors and priorities are accepted and mean nothing, and a signal waits until the
-//! thread runs.
+//! So names are kept here, and processors and priorities are accepted and mean nothing.
 
-use super::{at_work, cancel, hook, kernel, text};
-use crate::drive::explored;
+use super::{at_work, hook, kernel, text};
 use crate::platform::global::active;
 use crate::platform::real::real;
-use crate::platform::sys;
 use crate::threads::fibers;
 use libc::{EINVAL, ERANGE, ESRCH, c_char, c_int, c_void, pid_t, pthread_t, size_t};
 
@@ -71,38 +68,5 @@ hook! { fn pthread_getaffinity_np(thread: pthread_t, size: size_t, set: *mut c_v
     match real!(sched_getaffinity(0, size, set): fn(pid_t, size_t, *mut c_void) -> c_int) {
         0 => 0,
         _ => EINVAL,
-    }
-} }
-
-/// Delivers what others have sent to the running thread.
-pub fn take_signals() {
-    let signals = std::mem::take(&mut fibers::me().signals);
-    if signals & cancel::NOW != 0 {
-        cancel::end_if_cancelled();
-    }
-    (1..64).filter(|signal| signals >> signal & 1 != 0).for_each(sys::raise);
-}
-
-hook! { fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int {
-    if !active() {
-        return real!(pthread_kill(thread, signal): fn(pthread_t, c_int) -> c_int);
-    }
-    if !(0..64).contains(&signal) {
-        return EINVAL;
-    }
-    let target = fibers::all().find(thread);
-    match target {
-        None => ESRCH,
-        Some(target) if fibers::get(target).ended => ESRCH,
-        Some(_) if signal == 0 => 0,
-        Some(target) if target == fibers::current() => crate::hooks::process::raise_here(signal),
-        Some(target) => {
-            // It is handled when that thread goes on; a wait is not interrupted.
-            at_work(|| {
-                fibers::get(target).signals |= 1 << signal;
-                explored::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
-            });
-            0
-        }
     }
 } }

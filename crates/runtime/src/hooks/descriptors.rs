@@ -13,6 +13,7 @@ use crate::platform::sys;
 use crate::threads::fibers;
 use fencepost_trace::{Access, Guard, Hidden, LoadOrder, Location, Op, RmwOrder, ThreadId, Update, Value};
 use libc::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The pipes that were used in this execution, by what the kernel calls them. That differs between executions; the
 /// place in this list does not.
@@ -22,13 +23,12 @@ static PIPES: Global<Vec<u64>> = Global::new(Vec::new());
 static INHERITED: Global<Vec<u64>> = Global::new(Vec::new());
 /// So many files are looked at.
 const MOST_INHERITED: c_int = 512;
-/// All that is not a pipe.
-const OTHERS: u64 = 0;
 
 /// Before each execution.
 pub fn begin() {
     PIPES.enter().clear();
     USES.enter().clear();
+    TOLD.store(0, Ordering::Relaxed);
 }
 
 /// Once, before the first execution.
@@ -60,14 +60,14 @@ fn key(file: c_int) -> Option<u64> {
             });
             Some(place as u64 + 1)
         }
-        _ => Some(OTHERS),
+        _ => Some(Location::SOCKETS),
     }
 }
 
 /// Is this a pipe that the program has made, and that no other process knows of? Only the program's threads can end a
 /// wait for it, unless a signal runs some code of its own.
 pub fn is_own_pipe(file: c_int) -> bool {
-    key(file).is_some_and(|key| key != OTHERS)
+    key(file).is_some_and(|key| key != Location::SOCKETS)
         && sys::is_anonymous_pipe(file)
         && !restart::went_outside()
         && !kernel::expects_signals()
@@ -125,14 +125,25 @@ pub fn uses(file: c_int) {
     USES.enter().push((about.st_ino, me, clock.get(me)));
 }
 
+/// Under exploration: how often others were told in the run at hand.
+static TOLD: AtomicU64 = AtomicU64::new(0);
+
 /// Under exploration: all files as one location, which counts what was written.
 fn anything() -> Location {
-    Location::hidden(Hidden::File, u32::MAX.into())
+    Location::hidden(Hidden::File, Location::ANY_FILE)
 }
 
 /// Under exploration: how much has been written, as far as the running thread can tell.
 pub fn written() -> Value {
     control::perform(Op::Access(Access::Load { at: anything(), order: LoadOrder::Acquire, guard: Guard::Any })).value
+}
+
+/// Under exploration: what the kernel says is as of now. Whoever has changed it since the running thread looked, which
+/// saw this, comes before what follows.
+pub fn catch_up(seen: Value) {
+    if seen != Value(TOLD.load(Ordering::Relaxed).into()) {
+        await_more(seen);
+    }
 }
 
 /// Under exploration: waits until somebody has written more than that.
@@ -144,10 +155,35 @@ pub fn await_more(than: Value) {
 /// Under exploration: the running thread has written something, or closed it, and others may look again.
 pub fn has_written(file: c_int) {
     if active() && is_followed(file) && fibers::all().count() > 1 {
-        let update = Update::Add(Value(1));
-        let access = Access::Rmw { at: anything(), order: RmwOrder::AcqRel, update, guard: Guard::Any };
-        at_work(|| control::perform(Op::Access(access)));
+        at_work(tell_others);
     }
+}
+
+/// Under exploration: who waits for something that the kernel keeps may look again.
+fn tell_others() {
+    TOLD.fetch_add(1, Ordering::Relaxed);
+    let update = Update::Add(Value(1));
+    let access = Access::Rmw { at: anything(), order: RmwOrder::AcqRel, update, guard: Guard::Any };
+    control::perform(Op::Access(access));
+}
+
+/// The running thread is about to send a signal.
+pub fn sends_signal() {
+    if !explored::is_on() {
+        order(Location::SIGNALS, RmwOrder::Release);
+    }
+}
+
+/// It has sent it.
+pub fn has_sent_signal() {
+    if explored::is_on() {
+        tell_others();
+    }
+}
+
+/// The running thread has received a signal.
+pub fn has_received_signal() {
+    order(Location::SIGNALS, RmwOrder::Acquire);
 }
 
 /// The running thread is about to write to a file, or to close it. For hooks that are at work already.
@@ -176,7 +212,7 @@ pub fn acquire_all() {
     if active() {
         at_work(|| {
             let pipes = PIPES.enter().len() as u64;
-            (OTHERS..=pipes).for_each(|key| order(key, RmwOrder::Acquire));
+            (Location::SOCKETS..=pipes).for_each(|key| order(key, RmwOrder::Acquire));
         });
     }
 }

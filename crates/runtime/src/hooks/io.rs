@@ -37,12 +37,12 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
         return at_work(|| explore_waiting(files, times));
     }
     at_work(|| {
-        fibers::me().awaits_file = times.is_none();
+        fibers::me().awaits_event = times.is_none();
         while times != Some(0) && sys::poll(files) == 0 && !is_for_others(files, times) {
             control::perform(Op::Yield);
             times = times.map(|n| n - 1);
         }
-        fibers::me().awaits_file = false;
+        fibers::me().awaits_event = false;
     });
 }
 
@@ -313,7 +313,7 @@ hook! { fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
 } }
 
 /// So many chances for the others as a time has milliseconds.
-fn chances(seconds: i64, rest_in_milliseconds: i64) -> u64 {
+pub fn chances(seconds: i64, rest_in_milliseconds: i64) -> u64 {
     (seconds.max(0) as u64).saturating_mul(1000).saturating_add(rest_in_milliseconds.max(0) as u64)
 }
 

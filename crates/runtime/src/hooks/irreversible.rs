@@ -20,7 +20,7 @@ irreversible_calls! {
 }
 
 // Code and memory that others may hold on to.
-irreversible_calls! { shmat sem_open mq_open brk mlockall timer_create }
+irreversible_calls! { shmat sem_open mq_open brk mlockall }
 
 macro_rules! opens_library {
     ($($name:ident)*) => { $(watch! { fn $name() {

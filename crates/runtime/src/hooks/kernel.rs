@@ -50,6 +50,11 @@ pub fn expects_signals() -> bool {
     state.timers || !state.handlers.is_empty()
 }
 
+/// Does a timer run that will send a signal?
+pub fn has_timers() -> bool {
+    STATE.enter().timers
+}
+
 /// The process is about to get another name.
 pub fn named() {
     STATE.enter().named = true;
@@ -158,16 +163,17 @@ macro_rules! changes_signals {
     ($($name:ident)*) => { $(watch! { fn $name() { STATE.enter().masked = true } })* };
 }
 
-changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask sighold sigset sigsuspend siglongjmp }
+changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask sighold sigset siglongjmp }
+
+/// A timer of the kernel's is set.
+pub fn starts_timer(call: &str) {
+    STATE.enter().timers = true;
+    crate::drive::explored::unsupported_here(&format!("{call}: when the signal comes is not explored"));
+    crate::results::note(format!("{call} counts real time, which an execution under control has little of"));
+}
 
 macro_rules! starts_timers {
-    ($($name:ident)*) => { $(watch! { fn $name() {
-        STATE.enter().timers = true;
-        crate::drive::explored::unsupported_here(concat!(stringify!($name), "(): when the signal comes is not \
-             explored"));
-        crate::results::note(concat!(stringify!($name), "() counts real time, which an execution under control has \
-             little of"));
-    } })* };
+    ($($name:ident)*) => { $(watch! { fn $name() { starts_timer(concat!(stringify!($name), "()")) } })* };
 }
 
 starts_timers! { alarm ualarm setitimer }

@@ -31,12 +31,14 @@ pub mod process;
 pub mod rust_std;
 pub mod rwlock;
 pub mod semaphore;
+pub mod signals;
 pub mod spec;
 pub mod stdio;
 pub mod strings;
 pub mod text;
 pub mod threads;
 pub mod time;
+pub mod timers;
 pub mod unannounced;
 pub mod volatile;
 
@@ -176,7 +178,7 @@ pub fn at_work<T>(act: impl FnOnce() -> T) -> T {
         crate::drive::ending::end_overdue();
     }
     if crate::threads::fibers::me().signals != 0 {
-        attributes::take_signals();
+        signals::take_signals();
     }
     result
 }
@@ -199,6 +201,7 @@ pub fn begin() {
     panics::reset();
     crate::drive::spec::begin();
     stdio::begin();
+    timers::begin();
     objects::begin();
     descriptors::begin();
     chance::begin();

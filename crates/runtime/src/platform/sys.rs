@@ -180,11 +180,32 @@ pub fn stop_timers() {
 
 /// Takes signals that are pending, whatever they are, and forgets them.
 pub fn forget_signals() {
-    let (all, now) = (u64::MAX, [0usize; 2]);
+    while take_signal(u64::MAX).is_some() {}
+}
+
+/// Takes one of these signals, if it is pending; a mask as the kernel has it.
+pub fn take_signal(mask: u64) -> Option<i32> {
+    let now = [0usize; 2];
     // SAFETY: a mask of the size that is said, and a time.
-    let take =
-        || unsafe { call(libc::SYS_rt_sigtimedwait, [&raw const all as usize, 0, now.as_ptr() as usize, 8, 0, 0]) };
-    while take() > 0 {}
+    let taken =
+        unsafe { call(libc::SYS_rt_sigtimedwait, [&raw const mask as usize, 0, now.as_ptr() as usize, 8, 0, 0]) };
+    (taken > 0).then_some(taken as i32)
+}
+
+/// The signals that are pending, as a mask.
+pub fn pending_signals() -> u64 {
+    let mut pending = 0u64;
+    // SAFETY: a mask of the size that is said.
+    unsafe { call(libc::SYS_rt_sigpending, [&raw mut pending as usize, 8, 0, 0, 0, 0]) };
+    pending
+}
+
+/// The signals that are blocked, as a mask.
+pub fn blocked_signals() -> u64 {
+    let mut blocked = 0u64;
+    // SAFETY: no new mask, and one of the size that is said for the old one.
+    unsafe { call(libc::SYS_rt_sigprocmask, [0, 0, &raw mut blocked as usize, 8, 0, 0]) };
+    blocked
 }
 
 /// How a file is read and written.
@@ -345,8 +366,13 @@ pub fn die_with_parent() {
 
 /// Sends a signal to the running kernel thread.
 pub fn raise(signal: i32) {
-    let (process, thread) = (plain(libc::SYS_getpid, [0; 6]), plain(libc::SYS_gettid, [0; 6]));
-    plain(libc::SYS_tgkill, [process as usize, thread as usize, signal as usize, 0, 0, 0]);
+    let thread = plain(libc::SYS_gettid, [0; 6]);
+    plain(libc::SYS_tgkill, [process() as usize, thread as usize, signal as usize, 0, 0, 0]);
+}
+
+/// The number of this process.
+pub fn process() -> i32 {
+    plain(libc::SYS_getpid, [0; 6]) as i32
 }
 
 /// Sends a signal.

@@ -81,7 +81,7 @@ pub struct Fiber {
     pub writes: u64,
     /// How many barriers it has initialised.
     pub barriers: u32,
-    /// Under exploration: what the call at hand has asked for so far, as a number.
+    /// Where loops are looked for: what the call at hand has asked for so far, as a number.
     pub asks: u32,
     /// Under exploration: the memory that it is about to read, if that is an event.
     pub about: Option<Location>,
@@ -111,6 +111,8 @@ pub struct Fiber {
     pub robust: Vec<usize>,
     /// Signals that others have sent to it and that it has not seen yet, as a set.
     pub signals: u64,
+    /// The signals any of which ends its wait, if it waits for a handler to run.
+    pub suspended: u64,
     /// It was cancelled; and may not be, or may be at any time, or stands where it may be.
     pub cancelled: bool,
     pub uncancellable: bool,
@@ -118,8 +120,8 @@ pub struct Fiber {
     pub interruptible: bool,
     /// Under exploration: it has waited where it may be cancelled.
     pub waited: bool,
-    /// Waits until a file is ready.
-    pub awaits_file: bool,
+    /// Waits until a file is ready or a signal has come.
+    pub awaits_event: bool,
     /// The call of the C++ library that it made last.
     pub library: LibraryCall,
     /// The type of the exception that it threw last, and from where.
@@ -353,12 +355,13 @@ impl Fibers {
         fiber.writing.clear();
         fiber.robust.clear();
         fiber.signals = 0;
+        fiber.suspended = 0;
         fiber.cancelled = false;
         fiber.uncancellable = false;
         fiber.asynchronous = false;
         fiber.interruptible = false;
         fiber.waited = false;
-        fiber.awaits_file = false;
+        fiber.awaits_event = false;
         fiber.library = LibraryCall::default();
         fiber.thrown = (0, 0);
         fiber.leaving = None;

@@ -93,6 +93,9 @@ fn mapped_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
+/// The beginnings of the names of libraries that run what OpenMP makes parallel.
+const OPENMP: [&str; 3] = ["libgomp.so", "libomp.so", "libiomp5.so"];
+
 /// Atomics that the instrumentation cannot see, and libraries without instrumentation: what the user should know of
 /// them, and what the runtime performs.
 fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
@@ -118,7 +121,13 @@ fn examine(target: &elf::Target) -> (Vec<Remark>, Vec<HiddenCode>) {
     let mut wanted: Option<HashSet<String>> = None;
     for library in target.uninstrumented_libraries() {
         let name = &library.name;
-        remarks.push(Remark::Warning(format!("{name} is not instrumented: what it does to shared memory is not seen")));
+        remarks.push(Remark::Warning(match OPENMP.iter().any(|openmp| name.starts_with(openmp)) {
+            false => format!("{name} is not instrumented: what it does to shared memory is not seen"),
+            true => format!(
+                "{name} runs OpenMP's parallel regions, and its threads wait where nobody sees it: a region of more \
+                 than one thread comes to no end here, and OMP_NUM_THREADS=1 leaves nothing to find in it"
+            ),
+        }));
         if let Some(path) = &library.path {
             let names = || target.own_modules().flat_map(|own| asm::wanted(own).unwrap_or_default()).collect();
             let wanted = wanted.get_or_insert_with(names);

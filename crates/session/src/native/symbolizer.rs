@@ -120,8 +120,12 @@ impl Describe for Symbolizer {
                 Hidden::Cancellation => format!("cancellation of thread {key}"),
                 Hidden::Ending => format!("last moment of thread {key}"),
                 Hidden::Park => format!("token of thread {key}"),
-                Hidden::File if key == 0 => "what sockets carry".to_owned(),
-                Hidden::File => format!("pipe {key}"),
+                Hidden::File => match key {
+                    Location::SOCKETS => "what sockets carry".to_owned(),
+                    Location::SIGNALS => "the signals of the process".to_owned(),
+                    Location::ANY_FILE => "what files and signals carry".to_owned(),
+                    pipe => format!("pipe {pipe}"),
+                },
                 Hidden::Condvar if key & Location::OTHER_KEY != 0 => {
                     format!("futex {}", self.address(key & !Location::OTHER_KEY))
                 }

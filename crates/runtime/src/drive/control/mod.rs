@@ -571,10 +571,10 @@ fn next() -> Next {
     }
 }
 
-/// These threads go around loops forever, and nobody else goes on. Who waits for a file does so in a loop of the
-/// runtime's, not of the program's.
+/// These threads go around loops forever, and nobody else goes on. Who waits for a file or a signal does so in a loop of
+/// the runtime's, not of the program's.
 fn endless(spinning: Vec<ThreadId>) -> Outcome {
-    let waits = |thread: &ThreadId| fibers::get(*thread).awaits_file;
+    let waits = |thread: &ThreadId| fibers::get(*thread).awaits_event;
     match spinning.iter().all(waits) {
         true => Outcome::Deadlock { blocked: fibers::all().live().to_vec() },
         false => Outcome::Livelock { spinning },
