@@ -118,6 +118,29 @@ fn push_all_later(graph: &Graph, data: &NodeData, push: &mut impl FnMut(Node)) {
     }
 }
 
+/// Where accesses have different extents: the later loads of the thread that cannot be forwarded whole from its newest
+/// store that overlaps them. They wait until this store and all others that overlap them are in memory.
+fn push_loads_that_wait(graph: &Graph, data: &NodeData, push: &mut impl FnMut(Node)) {
+    let Some(at) = data.access.location().filter(|_| data.flags.has(Flags::WRITE.with(Flags::WEAVES))) else { return };
+    let later = &graph.thread(data.thread)[data.index as usize + 1..];
+    for (i, node) in later.iter().enumerate() {
+        let load = graph.node(*node);
+        let Some(read) = load.access.location().filter(|_| load.place == data.place && is_load(load.flags)) else {
+            continue;
+        };
+        let stores = later[..i].iter().rev().map(|node| graph.node(*node));
+        let overlaps = |store: &NodeData| {
+            let written =
+                store.access.location().filter(|_| store.place == data.place && store.flags.has(Flags::WRITE));
+            written.filter(|written| written.overlaps(read))
+        };
+        let newest = stores.filter_map(overlaps).next().unwrap_or(at);
+        if at.overlaps(read) && !newest.covers(read) {
+            push(*node);
+        }
+    }
+}
+
 /// TSO: everything but store → load. RMWs, failed ones too, and seq_cst fences are full barriers, and a
 /// seq_cst store is followed by one.
 pub(super) fn tso(graph: &Graph, node: Node, search: &mut Search) {
@@ -130,6 +153,7 @@ fn tso_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
     if orders_all_later(data.flags) {
         push_all_later(graph, data, push);
     } else if data.flags.has(Flags::WRITE) {
+        push_loads_that_wait(graph, data, push);
         // To the next write or barrier, each of which orders what comes after it.
         let next = graph.thread(data.thread)[data.index as usize + 1..].iter().find(|later| {
             let later = graph.node(**later).flags;
@@ -155,6 +179,7 @@ fn pso_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
     if orders_all_later(data.flags) {
         push_all_later(graph, data, push);
     } else if data.flags.has(Flags::WRITE) || data.flags.has(Flags::FENCE.with(Flags::RELEASE)) {
+        push_loads_that_wait(graph, data, push);
         let fence = data.flags.has(Flags::FENCE);
         for later in &graph.thread(data.thread)[data.index as usize + 1..] {
             let flags = graph.node(*later).flags;
@@ -209,6 +234,7 @@ fn pslo_program(graph: &Graph, node: Node, push: &mut impl FnMut(Node)) {
         later.iter().for_each(|later| push(*later));
         return;
     }
+    push_loads_that_wait(graph, data, push);
     let fence = data.flags.has(Flags::FENCE);
     if fence && !data.flags.has(Flags::RELEASE) {
         return;
