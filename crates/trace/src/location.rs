@@ -112,7 +112,7 @@ impl Location {
     /// variables, and the guards of C++ statics from `pthread_once_t`. Part of the key.
     pub const OTHER_KEY: u64 = 1 << 50;
 
-    /// Among hidden files, where pipes have small numbers: all sockets and their like.
+    /// Among hidden files, where pipes have small numbers: all sockets, queues and their like.
     pub const SOCKETS: u64 = 0;
     /// Signals that threads send to each other.
     pub const SIGNALS: u64 = (u32::MAX - 1) as u64;

@@ -302,9 +302,9 @@ fn a_finding_that_does_not_show_again_is_marked() {
     assert!(run.status == 1 && !run.stderr.contains("does not show again"), "{}", run.stderr);
 }
 
-/// A locked instruction in assembly is a fence, an access and a fence to c11: three steps of a thread that stands at one
-/// place, with the same registers and stack at the first two. At the limit of steps, when nobody else can go on, that is
-/// no loop without an end. Whoever takes long without end is cut off in every execution.
+/// A locked instruction in assembly is a fence, an access and a fence to c11: three steps of a thread that stands at
+/// one place, with the same registers and stack at the first two. At the limit of steps, when nobody else can go on,
+/// that is no loop without an end. Whoever takes long without end is cut off in every execution.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_long_loop_with_a_locked_instruction_is_no_livelock() {

@@ -167,23 +167,23 @@ fn tell_others() {
     control::perform(Op::Access(access));
 }
 
-/// The running thread is about to send a signal.
-pub fn sends_signal() {
+/// The running thread is about to put something into the kernel for others, which has this key among hidden files.
+pub fn sends(key: u64) {
     if !explored::is_on() {
-        order(Location::SIGNALS, RmwOrder::Release);
+        order(key, RmwOrder::Release);
     }
 }
 
-/// It has sent it.
-pub fn has_sent_signal() {
+/// It has done so.
+pub fn has_sent() {
     if explored::is_on() {
         tell_others();
     }
 }
 
-/// The running thread has received a signal.
-pub fn has_received_signal() {
-    order(Location::SIGNALS, RmwOrder::Acquire);
+/// The running thread has found it there.
+pub fn has_received(key: u64) {
+    order(key, RmwOrder::Acquire);
 }
 
 /// The running thread is about to write to a file, or to close it. For hooks that are at work already.

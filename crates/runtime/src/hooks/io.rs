@@ -5,13 +5,12 @@
 //! can end the wait either: then it is a deadlock.
 
 use super::files::{is_random, opens, used};
-use super::{at_work, cancel, chance, descriptors, hook, text, watch};
-use crate::drive::{control, explored};
+use super::{at_work, cancel, chance, descriptors, hook, kernel, text, waits, watch};
+use crate::drive::explored;
 use crate::platform::global::{self, active};
 use crate::platform::real::real;
 use crate::platform::sys;
 use crate::threads::fibers;
-use fencepost_trace::Op;
 use libc::{
     c_int, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec,
     timeval,
@@ -38,8 +37,10 @@ fn await_files(files: &mut [pollfd], mut times: Option<u64>) {
     }
     at_work(|| {
         fibers::me().awaits_event = times.is_none();
+        let mut looks = 0;
         while times != Some(0) && sys::poll(files) == 0 && !is_for_others(files, times) {
-            control::perform(Op::Yield);
+            looks += 1;
+            waits::give_way(looks);
             times = times.map(|n| n - 1);
         }
         fibers::me().awaits_event = false;
@@ -63,7 +64,7 @@ fn explore_waiting(files: &mut [pollfd], times: Option<u64>) {
     files.iter().for_each(|file| descriptors::uses(file.fd));
     loop {
         let known = descriptors::written();
-        if sys::poll(files) != 0 || times.is_some() || is_for_others(files, times) {
+        if sys::poll(files) != 0 || times.is_some() || is_for_others(files, times) || kernel::has_timers() {
             break;
         }
         explored::unsupported_here("a thread waits for a file or pipe: what it reads is not explored");

@@ -176,7 +176,7 @@ macro_rules! starts_timers {
     ($($name:ident)*) => { $(watch! { fn $name() { starts_timer(concat!(stringify!($name), "()")) } })* };
 }
 
-starts_timers! { alarm ualarm setitimer }
+starts_timers! { alarm ualarm setitimer timerfd_settime }
 
 fn map(
     address: *mut c_void,

@@ -20,6 +20,7 @@ pub mod futex;
 pub mod future;
 pub mod instructions;
 pub mod io;
+pub mod ipc;
 pub mod irreversible;
 pub mod kernel;
 pub mod memory;
@@ -41,6 +42,7 @@ pub mod time;
 pub mod timers;
 pub mod unannounced;
 pub mod volatile;
+pub mod waits;
 
 use crate::drive::volatile as unfinished;
 use crate::platform::global;

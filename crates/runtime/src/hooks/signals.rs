@@ -8,14 +8,14 @@
 //! [`Fiber::signals`]: crate::threads::fibers::Fiber
 
 use super::io::{chances, keeping_error};
-use super::{at_work, cancel, descriptors, hook, kernel, text};
-use crate::drive::{control, explored, restart};
+use super::{at_work, cancel, descriptors, hook, kernel, text, waits};
+use crate::drive::explored;
 use crate::hooks::process;
 use crate::platform::global::active;
 use crate::platform::real::real;
 use crate::platform::sys;
 use crate::threads::fibers;
-use fencepost_trace::{Op, ThreadId};
+use fencepost_trace::{Location, ThreadId};
 use libc::{EAGAIN, EINTR, EINVAL, ESRCH, c_int, c_void, pid_t, pthread_t, siginfo_t, timespec};
 
 /// Signals as the kernel's masks have them, as those of a fiber: the first one is number 1.
@@ -66,9 +66,9 @@ hook! { fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int {
         Some(target) => {
             // It is handled when that thread goes on; a wait is not interrupted.
             at_work(|| {
-                descriptors::sends_signal();
+                descriptors::sends(Location::SIGNALS);
                 fibers::get(target).signals |= 1 << signal;
-                descriptors::has_sent_signal();
+                descriptors::has_sent();
                 explored::unsupported_here("pthread_kill() to another thread: when the signal comes is not explored");
             });
             0
@@ -86,7 +86,7 @@ hook! { fn kill(target: pid_t, signal: c_int) -> c_int {
     if !active() || !(1..64).contains(&signal) || target != sys::process() {
         return real!(kill(target, signal): fn(pid_t, c_int) -> c_int);
     }
-    at_work(descriptors::sends_signal);
+    at_work(|| descriptors::sends(Location::SIGNALS));
     let result = match suspended(signal) {
         // The kernel knows of one thread only, which does not wait.
         Some(thread) => {
@@ -95,7 +95,7 @@ hook! { fn kill(target: pid_t, signal: c_int) -> c_int {
         }
         None => real!(kill(target, signal): fn(pid_t, c_int) -> c_int),
     };
-    keeping_error(|| at_work(descriptors::has_sent_signal));
+    keeping_error(|| at_work(descriptors::has_sent));
     result
 } }
 
@@ -112,53 +112,18 @@ fn take(mask: u64) -> Option<c_int> {
     Some(signal as c_int)
 }
 
-/// Is the running thread the only one, and may what it waits for come from elsewhere, or is there a limit of time?
-fn is_for_others(limited: bool) -> bool {
-    fibers::all().is_alone() && (limited || kernel::expects_signals() || restart::went_outside())
-}
-
-/// Lets others run until `what` is there, or at most so often; none if it can only come from outside.
-fn wait<T>(mut times: Option<u64>, what: impl Fn() -> Option<T>) -> Option<T> {
-    cancel::point();
-    if explored::is_on() {
-        return explore_waiting(times.is_some(), what);
-    }
-    fibers::me().awaits_event = times.is_none();
-    let taken = loop {
-        let taken = what();
-        if taken.is_some() || times == Some(0) || is_for_others(times.is_some()) {
-            break taken;
-        }
-        control::perform(Op::Yield);
-        times = times.map(|n| n - 1);
-    };
-    fibers::me().awaits_event = false;
-    if taken.is_some() {
-        descriptors::has_received_signal();
-    }
-    taken
-}
-
-/// The same under exploration, where it is one of the others that ends the wait. A time-out may come at once.
-fn explore_waiting<T>(limited: bool, what: impl Fn() -> Option<T>) -> Option<T> {
-    loop {
-        let known = descriptors::written();
-        let taken = what();
-        if taken.is_some() {
-            descriptors::catch_up(known);
-        }
-        if taken.is_some() || limited || is_for_others(limited) {
-            return taken;
-        }
-        explored::unsupported_here("a thread waits for a signal: when it comes is not explored");
-        descriptors::await_more(known);
-    }
+/// Waits until `what` is there, or for so many chances of the others.
+fn wait<T>(times: Option<u64>, what: impl Fn() -> Option<T>) -> Option<T> {
+    at_work(|| {
+        cancel::point();
+        waits::until(times, Location::SIGNALS, what)
+    })
 }
 
 hook! { fn sigwait(set: *const c_void, signal: *mut c_int) -> c_int {
     if active() {
         let mask = mask_at(set);
-        if let Some(taken) = at_work(|| wait(None, || take(mask))) {
+        if let Some(taken) = wait(None, || take(mask)) {
             text::write(signal as usize, size_of::<c_int>());
             // SAFETY: the program's variable for the result.
             unsafe { *signal = taken };
@@ -174,18 +139,21 @@ fn inform(info: *mut siginfo_t, signal: c_int) {
         return;
     }
     text::write(info as usize, size_of::<siginfo_t>());
-    // SAFETY: the program's variable for the result; zeroes are one.
-    unsafe {
-        *info = std::mem::zeroed();
-        (*info).si_signo = signal;
-        (*info).si_code = libc::SI_TKILL;
-    }
+    // To fill memory is a call of a hook of libc's: the runtime is at work.
+    at_work(|| {
+        // SAFETY: the program's variable for the result; zeroes are one.
+        unsafe {
+            *info = std::mem::zeroed();
+            (*info).si_signo = signal;
+            (*info).si_code = libc::SI_TKILL;
+        }
+    });
 }
 
 hook! { fn sigwaitinfo(set: *const c_void, info: *mut siginfo_t) -> c_int {
     if active() {
         let mask = mask_at(set);
-        if let Some(taken) = at_work(|| wait(None, || take(mask))) {
+        if let Some(taken) = wait(None, || take(mask)) {
             inform(info, taken);
             return taken;
         }
@@ -200,7 +168,7 @@ hook! { fn sigtimedwait(set: *const c_void, info: *mut siginfo_t, time: *const t
     let mask = mask_at(set);
     // SAFETY: null, or the program's time.
     let times = unsafe { time.as_ref() }.map(|t| chances(t.tv_sec, t.tv_nsec / 1_000_000));
-    match at_work(|| wait(times, || take(mask))) {
+    match wait(times, || take(mask)) {
         Some(taken) => {
             inform(info, taken);
             taken
@@ -218,7 +186,7 @@ fn suspend(mask: u64) -> bool {
         is_there.then_some(())
     };
     fibers::me().suspended = wanted;
-    let is_there = at_work(|| !kernel::has_timers() && wait(None, pending).is_some());
+    let is_there = !kernel::has_timers() && wait(None, pending).is_some();
     fibers::me().suspended = 0;
     if is_there {
         let before = sys::signal_mask(mask);

@@ -370,6 +370,13 @@ pub fn raise(signal: i32) {
     plain(libc::SYS_tgkill, [process() as usize, thread as usize, signal as usize, 0, 0, 0]);
 }
 
+/// Lets a millisecond of real time pass.
+pub fn sleep_a_little() {
+    let time = [0usize, 1_000_000];
+    // SAFETY: a time; what is left of it is not asked for.
+    unsafe { call(libc::SYS_nanosleep, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
 /// The number of this process.
 pub fn process() -> i32 {
     plain(libc::SYS_getpid, [0; 6]) as i32

@@ -121,7 +121,7 @@ impl Describe for Symbolizer {
                 Hidden::Ending => format!("last moment of thread {key}"),
                 Hidden::Park => format!("token of thread {key}"),
                 Hidden::File => match key {
-                    Location::SOCKETS => "what sockets carry".to_owned(),
+                    Location::SOCKETS => "what sockets and queues carry".to_owned(),
                     Location::SIGNALS => "the signals of the process".to_owned(),
                     Location::ANY_FILE => "what files and signals carry".to_owned(),
                     pipe => format!("pipe {pipe}"),

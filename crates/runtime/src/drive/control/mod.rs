@@ -571,8 +571,8 @@ fn next() -> Next {
     }
 }
 
-/// These threads go around loops forever, and nobody else goes on. Who waits for a file or a signal does so in a loop of
-/// the runtime's, not of the program's.
+/// These threads go around loops forever, and nobody else goes on. Who waits for a file or a signal does so in a loop
+/// of the runtime's, not of the program's.
 fn endless(spinning: Vec<ThreadId>) -> Outcome {
     let waits = |thread: &ThreadId| fibers::get(*thread).awaits_event;
     match spinning.iter().all(waits) {
