@@ -256,7 +256,7 @@ fn the_tests_of_concurrent_queue() {
     check(Suite {
         package: "concurrent-queue",
         version: "2.5.0",
-        tests: &["--test", "bounded", "--test", "single"],
+        tests: &["--test", "bounded", "--test", "single", "--test", "unbounded"],
         weaker: ("src/bounded.rs", "store(tail + 1, Ordering::Release)", "store(tail + 1, Ordering::Relaxed)"),
         finds: "spsc",
     });

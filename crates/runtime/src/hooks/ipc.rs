@@ -6,14 +6,14 @@
 use super::io::{chances, keeping_error};
 use super::{at_work, cancel, descriptors, hook, text, waits};
 use crate::drive::explored;
-use crate::platform::global::active;
+use crate::platform::global::{Global, active};
 use crate::platform::real::real;
 use crate::threads::clock::{self, SECOND};
 use crate::threads::fibers;
 use fencepost_trace::Location;
 use libc::{
-    EAGAIN, ENOMSG, ETIMEDOUT, IPC_NOWAIT, c_char, c_int, c_long, c_uint, c_void, mqd_t, sembuf, size_t, ssize_t,
-    timespec,
+    EAGAIN, ENOMSG, ETIMEDOUT, IPC_NOWAIT, c_char, c_int, c_long, c_uint, c_void, key_t, mqd_t, sembuf, size_t,
+    ssize_t, timespec,
 };
 
 const KEY: u64 = Location::SOCKETS;
@@ -107,6 +107,45 @@ hook! { fn mq_send(queue: mqd_t, buffer: *const c_char, size: size_t, priority: 
 hook! { fn mq_timedsend(queue: mqd_t, buffer: *const c_char, size: size_t, priority: c_uint,
     time: *const timespec) -> c_int {
     send(queue, buffer, size, priority, time)
+} }
+
+/// The queues and sets of semaphores that this execution has made and nobody else knows of: the kernel keeps them
+/// until somebody removes them.
+static MADE: Global<Vec<Made>> = Global::new(Vec::new());
+
+#[derive(Clone, Copy)]
+enum Made {
+    Queue(c_int),
+    Semaphores(c_int),
+}
+
+/// After each execution.
+pub fn end() {
+    for made in std::mem::take(&mut *MADE.enter()) {
+        match made {
+            Made::Queue(number) => {
+                real!(msgctl(number, libc::IPC_RMID, 0): fn(c_int, c_int, usize) -> c_int);
+            }
+            Made::Semaphores(number) => {
+                real!(semctl(number, 0, libc::IPC_RMID): fn(c_int, c_int, c_int) -> c_int);
+            }
+        }
+    }
+}
+
+fn made(key: key_t, made: impl Fn(c_int) -> Made, number: c_int) -> c_int {
+    if active() && key == libc::IPC_PRIVATE && number >= 0 {
+        keeping_error(|| at_work(|| MADE.enter().push(made(number))));
+    }
+    number
+}
+
+hook! { fn msgget(key: key_t, flags: c_int) -> c_int {
+    made(key, Made::Queue, real!(msgget(key, flags): fn(key_t, c_int) -> c_int))
+} }
+
+hook! { fn semget(key: key_t, count: c_int, flags: c_int) -> c_int {
+    made(key, Made::Semaphores, real!(semget(key, count, flags): fn(key_t, c_int, c_int) -> c_int))
 } }
 
 hook! { fn semop(set: c_int, operations: *mut sembuf, count: size_t) -> c_int {

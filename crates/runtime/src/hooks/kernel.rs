@@ -168,7 +168,7 @@ changes_signals! { sigprocmask pthread_sigmask sigaltstack sigblock sigsetmask s
 /// A timer of the kernel's is set.
 pub fn starts_timer(call: &str) {
     STATE.enter().timers = true;
-    crate::drive::explored::unsupported_here(&format!("{call}: when the signal comes is not explored"));
+    crate::drive::explored::unsupported_here(&format!("{call}: when its time comes is not explored"));
     crate::results::note(format!("{call} counts real time, which an execution under control has little of"));
 }
 

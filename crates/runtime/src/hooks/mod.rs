@@ -213,4 +213,5 @@ pub fn begin() {
 pub fn end() {
     files::end();
     kernel::end();
+    ipc::end();
 }
