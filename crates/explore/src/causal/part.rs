@@ -25,9 +25,12 @@ pub struct Part {
     /// Executions of which several states are a beginning, each once.
     executions: Vec<Steps>,
     open: Vec<Beginning>,
-    expanded: Vec<(Beginning, Box<[Location]>, Box<[History]>)>,
+    expanded: Vec<Relying>,
     effort: Answers,
 }
+
+/// A state, and on what it relies that not all of its threads were asked: where the others are does not write here.
+type Relying = (Beginning, Box<[Location]>, Box<[History]>);
 
 /// A task: so many steps of an execution, by its number, and a read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
