@@ -543,9 +543,8 @@ impl Graph {
             }
             place.plain += u32::from(new.flags.has(Flags::PLAIN));
         }
-        if !new.flags.has(Flags::READ) {
-            self.update_clocks(node);
-        }
+        // Of a read, what program order alone says: by that is known what it cannot read, before it has read anything.
+        self.update_clocks(node);
         if !new.flags.has(Flags::SC) {
             self.not_sc += 1;
         } else if new.flags.has(Flags::FENCE) {
