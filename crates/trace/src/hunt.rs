@@ -211,11 +211,15 @@ pub enum Pace {
     First,
     /// All side by side, as on a machine with a core for each.
     Abreast,
+    /// A thread goes on for a thousand: one comes to where the cycle begins before others have looked at anything. A
+    /// thread that waits in a loop gives way at last.
+    Alone,
 }
 
 impl Pace {
     /// All of them.
-    pub const ALL: [Pace; 5] = [Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
+    pub const ALL: [Pace; 6] =
+        [Pace::Alone, Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
 }
 
 impl Default for OrionOptions {

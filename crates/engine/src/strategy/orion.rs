@@ -111,6 +111,7 @@ impl Orion {
             Pace::First | Pace::Abreast | Pace::Eight => 8,
             Pace::Two => 2,
             Pace::Long => 32,
+            Pace::Alone => 1_000,
         };
         let goes_on = self.random.below(length) > 0;
         let same = actors.iter().position(|actor| matches!(actor, Actor::Thread(thread) if Some(*thread) == self.last));
