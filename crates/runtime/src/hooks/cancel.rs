@@ -39,12 +39,14 @@ pub fn point() {
 
 /// The running thread ends if it was cancelled.
 pub fn end_if_cancelled() {
-    let me = fibers::me();
-    let may_be = !me.uncancellable && me.leaving.is_none();
-    drop(me);
-    if may_be && is_cancelled() {
+    if may_be_cancelled() && is_cancelled() {
         leave(CANCELED);
     }
+}
+
+fn may_be_cancelled() -> bool {
+    let me = fibers::me();
+    !me.uncancellable && me.leaving.is_none()
 }
 
 /// Does the running thread know that it was cancelled? Under exploration that is what it reads; otherwise it has been
@@ -88,16 +90,38 @@ pub fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     not_explored(waits && cancelled);
     let result = wait();
     fibers::me().interruptible = false;
-    end_if_cancelled();
+    end_after_wait();
     result
 }
 
-/// Makes an attempt in place of a wait: the running thread may be cancelled before it, and after it.
-pub fn attempting<T>(attempt: impl FnOnce() -> T) -> T {
+/// Makes an attempt in place of a wait: the running thread may be cancelled before it, and after one that was in vain.
+pub fn attempting<T>(attempt: impl FnOnce() -> T, success: impl FnOnce(&T) -> bool) -> T {
     end_if_cancelled();
     let result = attempt();
-    end_if_cancelled();
+    if success(&result) {
+        end_after_wait();
+    } else {
+        end_if_cancelled();
+    }
     result
+}
+
+/// The running thread has got what it was waiting for. If it was cancelled before it got it, its wait was over then, and
+/// it got nothing. An exploration does not know before from after here: if the thread reads that it was cancelled, the
+/// execution is none. If it was cancelled after its wait, it need not know: that it does not read it stands for that.
+fn end_after_wait() {
+    if !explored::is_on() {
+        return end_if_cancelled();
+    }
+    if may_be_cancelled() && is_cancelled() {
+        fibers::me().cancelled_too_late = true;
+        leave(CANCELED);
+    }
+}
+
+/// Was a thread cancelled although it had got what it was waiting for? There is no such execution.
+pub fn is_impossible() -> bool {
+    shared::has(Habit::Cancels) && fibers::all().list().iter().any(|fiber| fiber.cancelled_too_late)
 }
 
 /// A thread is cancelled, and waits, now or before, or may be cancelled anywhere.

@@ -69,7 +69,8 @@ hook! { fn sem_destroy(semaphore: usize) -> c_int {
 fn wait(semaphore: usize, deadline: Option<u64>) -> c_int {
     used(semaphore, "wait");
     let try_acquire = || attempt(deadline, Op::Sync(Sync::TryAcquire { semaphore: semaphore as u64 }));
-    let attempted = if deadline.is_some() { cancel::attempting(try_acquire) } else { None };
+    let attempted =
+        if deadline.is_some() { cancel::attempting(try_acquire, |taken| *taken == Some(true)) } else { None };
     match attempted {
         Some(true) => return 0,
         Some(false) => return fail(ETIMEDOUT),

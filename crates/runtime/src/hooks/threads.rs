@@ -161,7 +161,7 @@ pub fn join(thread: pthread_t, result: &mut usize, deadline: Option<u64>) -> c_i
         return EINVAL;
     }
     if let Some(deadline) = deadline.filter(|_| explored::is_on())
-        && !super::cancel::attempting(|| is_ending(target))
+        && !super::cancel::attempting(|| is_ending(target), |ends| *ends)
     {
         clock::put_forward(deadline);
         return ETIMEDOUT;

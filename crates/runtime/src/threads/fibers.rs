@@ -120,6 +120,8 @@ pub struct Fiber {
     pub interruptible: bool,
     /// Under exploration: it has waited where it may be cancelled.
     pub waited: bool,
+    /// Under exploration: it was cancelled although it had got what it was waiting for.
+    pub cancelled_too_late: bool,
     /// Waits until a file is ready or a signal has come.
     pub awaits_event: bool,
     /// The call of the C++ library that it made last.
@@ -361,6 +363,7 @@ impl Fibers {
         fiber.asynchronous = false;
         fiber.interruptible = false;
         fiber.waited = false;
+        fiber.cancelled_too_late = false;
         fiber.awaits_event = false;
         fiber.library = LibraryCall::default();
         fiber.thrown = (0, 0);

@@ -8,6 +8,7 @@ use crate::campaign::conclusion::{self, Explored};
 use crate::campaign::hunt;
 use crate::drive::ending::{self, Verdict};
 use crate::drive::findings;
+use crate::hooks::cancel;
 use crate::results;
 use crate::threads::fibers;
 use fencepost_engine::Threads;
@@ -76,6 +77,14 @@ fn look(graph: &Graph) -> bool {
     is_one
 }
 
+/// Counts an execution that came to its end, and looks through it. Is it one that there is?
+fn count(graph: &Graph) -> bool {
+    let is_none = cancel::is_impossible();
+    let counted = if is_none { &exploring().blocked } else { &exploring().executions };
+    counted.fetch_add(1, Relaxed);
+    !is_none && look(graph)
+}
+
 /// An execution that was told of is looked through for what a hunt looks for.
 fn hunted<P: Threads>(program: &P, graph: &Graph, steps: impl Fn() -> Vec<GraphStep>) {
     if hunt::is_watching() {
@@ -103,8 +112,7 @@ fn redundant<P: Threads>(program: &P, graph: &Graph) -> Flow {
 
 impl<P: Threads> Visitor<P> for Report {
     fn execution(&mut self, program: &P, graph: &Graph) -> Flow {
-        exploring().executions.fetch_add(1, Relaxed);
-        if !look(graph) {
+        if !count(graph) {
             return Flow::Continue(());
         }
         let flow = self.report(&Verdict::Exit(0), || steps_of(graph));
@@ -114,7 +122,7 @@ impl<P: Threads> Visitor<P> for Report {
 
     fn stuck(&mut self, program: &P, graph: &Graph, stuck: Stuck) -> Flow {
         exploring().blocked.fetch_add(1, Relaxed);
-        if !look(graph) {
+        if cancel::is_impossible() || !look(graph) {
             return Flow::Continue(());
         }
         let flow = match stuck {
@@ -130,8 +138,7 @@ impl<P: Threads> Visitor<P> for Report {
     }
 
     fn ended(&mut self, program: &P, graph: &Graph, end: End, others: &[ThreadId]) -> Flow {
-        exploring().executions.fetch_add(1, Relaxed);
-        if !look(graph) {
+        if !count(graph) {
             return Flow::Continue(());
         }
         let verdict = take_verdict(Some(end.thread));
