@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::failure::Shown;
-use super::worker;
+use super::worker::{self, Place};
 use crate::rt::{Context, FaultKind, Program, Settings};
 use fencepost_explore::Outlook;
 use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
@@ -99,12 +99,10 @@ impl Found {
     pub(super) fn leak(plan: impl FnOnce() -> Plan) -> Option<Found> {
         let context = Program::context();
         let tracked = context.tracked.borrow();
-        let mut left: Vec<_> = tracked.iter().map(|(number, what)| (*number, *what)).collect();
+        let (left, (what, at)) = (tracked.left(), tracked.first()?);
         drop(tracked);
-        left.sort_unstable_by_key(|(number, _)| *number);
-        let (_, (what, at)) = *left.first()?;
         let label = Context::describe(at);
-        let others = if left.len() > 1 { format!(", and {} others", left.len() - 1) } else { String::new() };
+        let others = if left > 1 { format!(", and {} others", left - 1) } else { String::new() };
         let message =
             format!("not gone when all threads have ended: {what} made at {}:{}{others}", label.file, label.line);
         Some(Found::new(FindingKind::Leak, message, plan()))
@@ -143,7 +141,7 @@ impl<'a> Watch<'a> {
         let context = Program::context();
         self.explored.suspects = !self.settings.watches_heap && context.waits.get();
         self.explored.loops = context.loops.get();
-        if self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
+        if context.must_move() || self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
             Flow::Break(())
         } else {
             Flow::Continue(())
@@ -270,11 +268,11 @@ impl Visitor<Program> for Watch<'_> {
     }
 }
 
-/// Explores everything that `config` permits, on kernel threads of its own.
-pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, String> {
+/// Explores everything that `config` permits.
+pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> Result<Explored, String> {
     let (own_config, own_program) = (config.clone(), program.clone());
-    let watches = worker::run(move || {
-        let (config, program) = (&own_config, own_program);
+    let watches = worker::run(place, move || {
+        let (config, program) = (&own_config, own_program.clone());
         let settings = program.settings();
         let count = std::sync::atomic::AtomicU64::new(0);
         if config.jobs > 1 {
@@ -292,7 +290,8 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
             if is_limited {
                 outlook.note(explorer.alternatives(), count.load(std::sync::atomic::Ordering::Relaxed));
             }
-            Flow::Continue(())
+            // Not every execution is told of.
+            if Program::context().must_move() { Flow::Break(()) } else { Flow::Continue(()) }
         });
         let observed = Program::context().arcs_observed.get();
         if observed && !settings.exact_arcs {
@@ -334,7 +333,7 @@ pub(super) fn describe(error: &ExploreError) -> String {
 /// Runs one execution again: as it is shown, and what was found.
 pub(super) fn again(config: &Config, program: &Program, plan: &Plan) -> (Option<Shown>, Option<Found>) {
     let (config, mut program, mut plan) = (config.clone(), program.clone(), plan.clone());
-    worker::run(move || {
+    worker::run_apart(move || {
         plan.limits.max_steps = plan.limits.max_steps.max(config.max_events as u64 * 8);
         let is_graph = matches!(plan.strategy, StrategySpec::Graph { .. });
         if !is_graph {

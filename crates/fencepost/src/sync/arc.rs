@@ -146,7 +146,7 @@ impl<T: ?Sized> Arc<T> {
     }
 
     /// The context, if counts are locations. What looks at counts calls this.
-    fn exact(&self) -> Option<std::rc::Rc<Context>> {
+    fn exact(&self) -> Option<&'static Context> {
         observed();
         rt::current().filter(|context| context.settings.get().exact_arcs)
     }
