@@ -249,6 +249,9 @@ impl Origins {
     fn next(&mut self, graph: &Graph) -> Option<Node> {
         loop {
             let write = self.next.take()?;
+            if write == Node::INIT {
+                return Some(write);
+            }
             let data = graph.node(write);
             let (Some(at), Some(written)) = (self.at, data.access.location()) else { return Some(write) };
             if written.size == graph.location(data.place).size {
@@ -267,6 +270,9 @@ impl Origins {
     }
 }
 
+/// So many threads have clocks of a length that the compiler knows: most programs have no more.
+const FEW: usize = 4;
+
 /// What a wait is to consistency: a fence that orders nothing.
 const WAIT: Flags = Flags::FENCE.with(Flags::BLOCKED);
 
@@ -283,7 +289,7 @@ impl Graph {
             nodes: Vec::new(),
             threads: Vec::new(),
             places: Vec::new(),
-            stride: 4,
+            stride: FEW,
             porf: Vec::new(),
             hb: Vec::new(),
             released: Vec::new(),
@@ -311,10 +317,14 @@ impl Graph {
         graph
     }
 
+    /// Clocks for the event added last.
+    #[inline]
     fn push_clocks(&mut self) {
-        let length = self.nodes.len() * self.stride;
         for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
-            clocks.resize(length, 0);
+            match self.stride {
+                FEW => clocks.extend_from_slice(&[0; FEW]),
+                stride => clocks.resize(clocks.len() + stride, 0),
+            }
         }
     }
 
@@ -479,6 +489,7 @@ impl Graph {
     }
 
     /// What happens before `node`, itself included: for each thread how many of its events.
+    #[inline]
     pub fn hb_clock(&self, node: Node) -> &[u32] {
         &self.hb[node.index() * self.stride..(node.index() + 1) * self.stride]
     }
@@ -543,9 +554,8 @@ impl Graph {
             }
             place.plain += u32::from(new.flags.has(Flags::PLAIN));
         }
-        if !new.flags.has(Flags::READ) {
-            self.update_clocks(node);
-        }
+        // Those of a read that has no source yet are what its thread has seen before.
+        self.update_clocks(node);
         if !new.flags.has(Flags::SC) {
             self.not_sc += 1;
         } else if new.flags.has(Flags::FENCE) {
@@ -654,15 +664,23 @@ impl Graph {
     }
 
     /// Computes the clocks of an event that is the last of its thread.
+    #[inline]
     fn update_clocks(&mut self, node: Node) {
-        let stride = self.stride;
-        let data = self.nodes[node.index()];
+        match self.stride {
+            FEW => self.update_clocks_of(node, FEW),
+            stride => self.update_clocks_of(node, stride),
+        }
+    }
+
+    #[inline(always)]
+    fn update_clocks_of(&mut self, node: Node, stride: usize) {
+        let NodeData { thread, index, flags, source, release_fence, .. } = self.nodes[node.index()];
         let at = node.index() * stride;
         match self.previous(node) {
             Some(previous) => {
                 let from = previous.index() * stride;
                 for clocks in [&mut self.porf, &mut self.hb, &mut self.acquirable] {
-                    clocks.copy_within(from..from + stride, at);
+                    copy(clocks, from, at, stride);
                 }
             }
             None => {
@@ -671,33 +689,38 @@ impl Graph {
                 }
             }
         }
-        let own = at + data.thread.index();
-        self.porf[own] = data.index + 1;
-        self.hb[own] = data.index + 1;
-        if data.flags.has(Flags::READ) {
-            join(&mut self.porf, data.source.index() * stride, at, stride);
-            if !data.flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
-                let mut origins = Origins::of(&data);
+        let own = at + thread.index();
+        self.porf[own] = index + 1;
+        self.hb[own] = index + 1;
+        if flags.has(Flags::READ) {
+            // Nothing comes before the initial write, and nobody has released it.
+            if source == Node::INIT {
+                return;
+            }
+            join(&mut self.porf, source.index() * stride, at, stride);
+            if !flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
+                let mut origins = Origins::of(self.node(node));
                 while let Some(origin) = origins.next(self) {
                     let from = origin.index() * stride;
                     join_from(&mut self.acquirable, &self.released, from, at, stride);
-                    if data.flags.has(Flags::ACQUIRE) {
+                    if flags.has(Flags::ACQUIRE) {
                         join_from(&mut self.hb, &self.released, from, at, stride);
                     }
                 }
             }
-        } else if data.flags.has(Flags::FENCE) {
-            if data.flags.has(Flags::ACQUIRE) {
+        } else if flags.has(Flags::FENCE) {
+            if flags.has(Flags::ACQUIRE) {
                 join_from(&mut self.hb, &self.acquirable, at, at, stride);
             }
         } else {
-            self.released[at..at + stride].fill(0);
-            if data.flags.has(Flags::RELEASE) {
-                join_from(&mut self.released, &self.hb, at, at, stride);
-            } else if data.release_fence != Node::INIT && !data.flags.has(Flags::PLAIN) {
-                join_from(&mut self.released, &self.hb, data.release_fence.index() * stride, at, stride);
+            if flags.has(Flags::RELEASE) {
+                copy_from(&mut self.released, &self.hb, at, at, stride);
+            } else if release_fence != Node::INIT && !flags.has(Flags::PLAIN) {
+                copy_from(&mut self.released, &self.hb, release_fence.index() * stride, at, stride);
+            } else {
+                self.released[at..at + stride].fill(0);
             }
-            if data.flags.has(Flags::EXCLUSIVE) && !data.flags.has(Flags::WEAVES) {
+            if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) {
                 let read = self.previous(node).expect("an exclusive write follows its read");
                 let mut origins = Origins::of(self.node(read));
                 while let Some(origin) = origins.next(self) {
@@ -749,30 +772,33 @@ impl Graph {
     pub fn truncate(&mut self, length: usize) {
         while self.nodes.len() > length {
             let node = self.last();
-            let data = self.nodes[node.index()];
-            if data.place != Place::NONE {
-                if data.flags.has(Flags::WRITE) {
+            let NodeData { thread, flags, place, .. } = self.nodes[node.index()];
+            if place != Place::NONE {
+                if flags.has(Flags::WRITE) {
                     self.unplace_write(node);
                 }
-                let place = &mut self.places[data.place.index()];
-                if data.flags.has(Flags::READ) {
+                let place = &mut self.places[place.index()];
+                if flags.has(Flags::READ) {
                     debug_assert_eq!(place.reads.last(), Some(&node));
                     place.reads.pop();
                 }
-                place.plain -= u32::from(data.flags.has(Flags::PLAIN));
+                place.plain -= u32::from(flags.has(Flags::PLAIN));
             }
-            if !data.flags.has(Flags::SC) {
+            if !flags.has(Flags::SC) {
                 self.not_sc -= 1;
-            } else if data.flags.has(Flags::FENCE) {
+            } else if flags.has(Flags::FENCE) {
                 self.sc_fences.pop();
             }
-            if data.flags.has(WAIT) {
+            if flags.has(WAIT) {
                 self.waits.pop();
             }
-            self.threads[data.thread.index()].pop();
+            self.threads[thread.index()].pop();
             self.nodes.pop();
         }
-        self.push_clocks();
+        let end = self.nodes.len() * self.stride;
+        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
+            clocks.truncate(end);
+        }
     }
 
     /// Becomes the part of `other` that `keep` says, in the same order, keeping its own allocations.
@@ -860,18 +886,41 @@ impl Graph {
     }
 }
 
-/// `clocks[to] |= clocks[from]`, slot by slot.
-#[inline]
+/// `clocks[to] = clocks[from]`, slot by slot. The two are clocks of different events.
+#[inline(always)]
+fn copy(clocks: &mut [u32], from: usize, to: usize, stride: usize) {
+    let (one, other) = halves(clocks, from, to, stride);
+    other.copy_from_slice(one);
+}
+
+/// `into[to] = other[from]`, slot by slot.
+#[inline(always)]
+fn copy_from(into: &mut [u32], other: &[u32], from: usize, to: usize, stride: usize) {
+    into[to..to + stride].copy_from_slice(&other[from..from + stride]);
+}
+
+/// `clocks[to] |= clocks[from]`, slot by slot. The two are clocks of different events.
+#[inline(always)]
 fn join(clocks: &mut [u32], from: usize, to: usize, stride: usize) {
-    for i in 0..stride {
-        clocks[to + i] = clocks[to + i].max(clocks[from + i]);
-    }
+    let (one, other) = halves(clocks, from, to, stride);
+    other.iter_mut().zip(one).for_each(|(slot, seen)| *slot = (*slot).max(*seen));
 }
 
 /// `into[to] |= other[from]`, slot by slot.
-#[inline]
+#[inline(always)]
 fn join_from(into: &mut [u32], other: &[u32], from: usize, to: usize, stride: usize) {
-    for i in 0..stride {
-        into[to + i] = into[to + i].max(other[from + i]);
+    let (into, other) = (&mut into[to..to + stride], &other[from..from + stride]);
+    into.iter_mut().zip(other).for_each(|(slot, seen)| *slot = (*slot).max(*seen));
+}
+
+/// The clock at `from`, and the one at `to` to be changed.
+#[inline(always)]
+fn halves(clocks: &mut [u32], from: usize, to: usize, stride: usize) -> (&[u32], &mut [u32]) {
+    if from < to {
+        let (low, high) = clocks.split_at_mut(to);
+        (&low[from..from + stride], &mut high[..stride])
+    } else {
+        let (low, high) = clocks.split_at_mut(from);
+        (&high[..stride], &mut low[to..to + stride])
     }
 }
