@@ -187,6 +187,9 @@ pub struct Graph {
     sc_fences: Vec<Node>,
     /// Waits, in the order of addition.
     waits: Vec<Node>,
+    /// Memory for places to come.
+    #[serde(skip)]
+    spare: Vec<PlaceData>,
 }
 
 /// A copy into what is there needs no new memory.
@@ -198,7 +201,20 @@ impl Clone for Graph {
     }
 
     fn clone_from(&mut self, other: &Self) {
-        let Graph { nodes, threads, places, stride, porf, hb, released, acquirable, not_sc, sc_fences, waits } = other;
+        let Graph {
+            nodes,
+            threads,
+            places,
+            stride,
+            porf,
+            hb,
+            released,
+            acquirable,
+            not_sc,
+            sc_fences,
+            waits,
+            spare: _,
+        } = other;
         (self.stride, self.not_sc) = (*stride, *not_sc);
         self.nodes.clone_from(nodes);
         self.threads.clone_from(threads);
@@ -297,6 +313,7 @@ impl Graph {
             not_sc: 0,
             sc_fences: Vec::new(),
             waits: Vec::new(),
+            spare: Vec::new(),
         };
         graph.nodes.push(NodeData {
             thread: ThreadId(u32::MAX),
@@ -503,7 +520,13 @@ impl Graph {
     /// Makes a location known. Places are numbered in the order of these calls.
     pub fn add_place(&mut self, location: Location, initial: Value) -> Place {
         let place = Place(self.places.len() as u32);
-        self.places.push(PlaceData { location, initial, writes: vec![Node::INIT], reads: Vec::new(), plain: 0 });
+        let (writes, reads) = (Vec::new(), Vec::new());
+        let mut data = self.spare.pop().unwrap_or(PlaceData { location, initial, writes, reads, plain: 0 });
+        (data.location, data.initial, data.plain) = (location, initial, 0);
+        data.writes.clear();
+        data.writes.push(Node::INIT);
+        data.reads.clear();
+        self.places.push(data);
         place
     }
 
@@ -801,6 +824,12 @@ impl Graph {
         }
     }
 
+    /// Becomes the graph of the initial write alone, keeping its allocations.
+    pub fn clear(&mut self) {
+        self.truncate(1);
+        self.spare.append(&mut self.places);
+    }
+
     /// Becomes the part of `other` that `keep` says, in the same order, keeping its own allocations.
     ///
     /// What is kept must be closed under program order and reads-from, but for `dangling`: that read loses its
@@ -823,7 +852,8 @@ impl Graph {
             let from = &other.places[self.places.len()];
             self.add_place(from.location, from.initial);
         }
-        self.places.truncate(other.places.len());
+        let fewer = self.places.len().min(other.places.len());
+        self.spare.extend(self.places.drain(fewer..));
         for (place, from) in self.places.iter_mut().zip(&other.places) {
             place.location = from.location;
             place.initial = from.initial;

@@ -219,6 +219,15 @@ impl<T: Threads> Walk<T> {
         Walk { creation: Some(Creation::default()), ..self }
     }
 
+    /// The same for another program, keeping allocations.
+    pub(crate) fn renew(&mut self, program: T, hardware: bool, patience: usize) {
+        let (mut threads, mut names) = (std::mem::take(&mut self.threads), std::mem::take(&mut self.names));
+        let (known_initial, run) = (std::mem::take(&mut self.known_initial), self.run);
+        threads.clear();
+        names.clear();
+        *self = Walk { threads, names, known_initial, run, ..Walk::new(program, hardware, patience) };
+    }
+
     /// Puts the program back to its beginning.
     pub(crate) fn start(&mut self) {
         self.run += 1;

@@ -9,8 +9,10 @@ use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races
 use fencepost_explore::graph::{steps_of, steps_to_end};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    EventKind, Failure as Failed, FindingKind, GraphStep, Label, Limits, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    EventKind, Failure as Failed, FindingKind, GraphStep, Label, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
+    Trace,
 };
+use std::cell::Cell;
 use std::time::Instant;
 
 /// What came of an exploration.
@@ -268,6 +270,34 @@ impl Visitor<Program> for Watch<'_> {
     }
 }
 
+thread_local! {
+    /// The exploration of the last check on this kernel thread: most checks are so short that the memory of an
+    /// exploration takes a good part of their time.
+    static KEPT: Cell<Option<Explorer<Program>>> = const { Cell::new(None) };
+}
+
+/// An exploration that has needed more graphs than this is not kept.
+const FEW_GRAPHS: usize = 256;
+
+fn explorer_of(program: Program, options: Options) -> Result<Explorer<Program>, ExploreError> {
+    match KEPT.take() {
+        Some(mut kept) => {
+            kept.renew(program, options);
+            Ok(kept)
+        }
+        None => Explorer::new(program, options),
+    }
+}
+
+fn keep(mut explorer: Explorer<Program>) {
+    if explorer.graphs() <= FEW_GRAPHS {
+        // What the test has captured goes now.
+        let options = Options::new(Model::C11);
+        explorer.renew(Program::none(), options);
+        KEPT.set(Some(explorer));
+    }
+}
+
 /// Explores everything that `config` permits.
 pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> Result<Explored, String> {
     let (own_config, own_program) = (config.clone(), program.clone());
@@ -279,7 +309,7 @@ pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> 
             return explore_parallel(&program, options(config), config.jobs, || Watch::new(config, settings, &count))
                 .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
         }
-        let mut explorer = Explorer::new(program, options(config))?;
+        let mut explorer = explorer_of(program, options(config))?;
         let is_limited = config.max_executions.is_some() || config.max_time.is_some();
         let mut outlook = Outlook::default();
         let begin = || {
@@ -293,6 +323,7 @@ pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> 
             // Not every execution is told of.
             if Program::context().must_move() { Flow::Break(()) } else { Flow::Continue(()) }
         });
+        keep(explorer);
         let observed = Program::context().arcs_observed.get();
         if observed && !settings.exact_arcs {
             // Who is the last to drop an `Arc` was not part of the model: what came of it does not count.

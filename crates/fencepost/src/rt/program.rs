@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// A test. A plain value: its fibers belong to the kernel thread that runs it.
 #[derive(Clone)]
 pub(crate) struct Program {
-    body: Arc<dyn Fn() + Send + Sync>,
+    /// None where there is nothing to run.
+    body: Option<Arc<dyn Fn() + Send + Sync>>,
     settings: Settings,
 }
 
@@ -22,7 +23,12 @@ const TOP_OF_STACK: usize = 512;
 impl Program {
     pub(crate) fn new(body: Arc<dyn Fn() + Send + Sync>, settings: Settings) -> Program {
         panics::install();
-        Program { body, settings }
+        Program { body: Some(body), settings }
+    }
+
+    /// A program that is not run.
+    pub(crate) fn none() -> Program {
+        Program { body: None, settings: Settings::default() }
     }
 
     /// How it is run.
@@ -78,7 +84,7 @@ impl Threads for Program {
         crate::alloc::release();
         crate::alloc::watch(self.settings.watches_heap);
         context.heap.set(0);
-        let body = Arc::clone(&self.body);
+        let body = self.body.clone().expect("internal error: a program without a body is run");
         context.begin_thread(ThreadId(0), Newborn { body: Box::new(move || body()), name: None });
         1
     }
