@@ -120,6 +120,15 @@ impl Lowering {
     /// What the operation wants to do next.
     #[inline]
     pub fn stage(&self) -> Stage {
+        match self.op {
+            Op::Access(access) if !self.starting && self.step == 0 => Stage::Access(access),
+            Op::Access(_) if !self.starting => Stage::Done(self.last),
+            _ => self.other_stage(),
+        }
+    }
+
+    /// The same where it is more than an access.
+    fn other_stage(&self) -> Stage {
         if self.starting {
             return self.starting_stage();
         }

@@ -6,7 +6,7 @@ use crate::lowering::Stage;
 use crate::monitor::Monitor;
 use crate::strategy::{Actor, Drains, Pending, Strategy, What};
 use fencepost_memory::{Machine, Read, Source, Step};
-use fencepost_trace::{Access, EventId, LoadOrder, Location, ThreadId, Value};
+use fencepost_trace::{Access, EventId, Guard, LoadOrder, Location, ThreadId, Value};
 
 impl<M: Machine, W: Monitor> Execution<M, W> {
     /// The number of an actor, or the one behind the last if time passes.
@@ -112,12 +112,16 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             Access::Load { at, order, .. } => {
                 self.machine.introduce(at, initial);
                 self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
-                self.sources.retain(|s| sets.passes(guard, s.value));
+                if guard != Guard::Any {
+                    self.sources.retain(|s| sets.passes(guard, s.value));
+                }
             }
             Access::Rmw { at, order, .. } => {
                 self.machine.introduce(at, initial);
                 self.machine.sources(thread, Read { at, order: order.load(), exclusive: true }, &mut self.sources);
-                self.sources.retain(|s| sets.passes(guard, s.value));
+                if guard != Guard::Any {
+                    self.sources.retain(|s| sets.passes(guard, s.value));
+                }
             }
             Access::CompareExchange { at, expected, success, failure, weak, .. } => {
                 self.machine.introduce(at, initial);

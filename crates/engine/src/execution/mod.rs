@@ -74,6 +74,8 @@ pub struct Execution<M, W = RaceDetector> {
     sets: WaitSets,
     /// Is everything kept for the trace?
     recording: bool,
+    /// Will nobody ask for an event?
+    unseen: bool,
     events: u32,
     /// How many of them changed what can be read.
     changes: u64,
@@ -117,6 +119,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             held: None,
             sets: WaitSets::default(),
             recording: true,
+            unseen: false,
             events: 0,
             changes: 0,
             records: Vec::new(),

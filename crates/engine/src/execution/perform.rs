@@ -80,7 +80,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         });
         self.touch(step.location());
         let label = self.threads[thread.index()].label;
-        if self.recording || M::MODEL.is_hardware() {
+        if self.keeps_events() {
             let parts = if self.recording { self.machine.parts().to_vec() } else { Vec::new() };
             self.record(thread, label, kind_of(step, source, parts));
         } else {

@@ -70,6 +70,9 @@ impl<T: Threads> Explorer<T> {
                 }
                 _ => continue,
             }
+            if self.walk.threads[t].awaits.is_some_and(|place| graph.writes(place).len() == 1) {
+                continue;
+            }
             let access = match self.walk.settle(&current(&mut self.contexts).graph, thread) {
                 Settled::Access(access) => access,
                 Settled::Exit => {
@@ -102,6 +105,7 @@ impl<T: Threads> Explorer<T> {
             }
             if is_join(at) && context.graph.writes(place).len() == 1 {
                 // The thread that it joins has not ended yet.
+                self.walk.threads[t].awaits = Some(place);
                 continue;
             }
             if is_blocked(&context.graph, &access, place, &self.walk.sets) {

@@ -41,6 +41,8 @@ pub(crate) struct ThreadRun {
     deferred: Option<Node>,
     /// The labels of its reads so far, as bits.
     met: u64,
+    /// The place of the end of a thread that it waits for, if that was not there when it was looked at.
+    pub(crate) awaits: Option<Place>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +269,16 @@ impl<T: Threads> Walk<T> {
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
         let lowering = Lowering::start(thread, spawned, self.hardware);
-        self.threads.push(ThreadRun { lowering, state, spawned: 0, performed: 0, half: None, deferred: None, met: 0 });
+        self.threads.push(ThreadRun {
+            lowering,
+            state,
+            spawned: 0,
+            performed: 0,
+            half: None,
+            deferred: None,
+            met: 0,
+            awaits: None,
+        });
     }
 
     /// Runs `thread` to its next access.
@@ -468,6 +479,7 @@ impl<T: Threads> Walk<T> {
         let run = &mut self.threads[data.thread.index()];
         run.performed += 1;
         run.met |= bit_of(data.label);
+        run.awaits = None;
         match effect {
             ReadEffect::Blocked => unreachable!("internal error: a read that its guard does not let through"),
             ReadEffect::Load { reply, .. } => run.lowering.performed(reply),

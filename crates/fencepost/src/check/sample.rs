@@ -36,6 +36,7 @@ fn campaign<M: Machine>(config: &Config, program: &mut Program, machine: M, exec
     let mut told = started;
     let mut execution = Execution::with_monitor(machine, ());
     execution.set_recording(false);
+    execution.set_unseen(true);
     let mut explored = Explored::default();
     // One for all executions: it keeps its allocations.
     let mut sampler = Sampler::new(config.model, seed, &Sampling::default(), None);

@@ -274,6 +274,7 @@ impl Context {
     /// The kernel thread ends.
     fn give_back(&self) {
         self.begin();
+        crate::alloc::give_back();
         self.fibers.take();
         self.threads.take();
         self.objects.take();
