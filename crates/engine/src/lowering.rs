@@ -120,10 +120,19 @@ impl Lowering {
     /// What the operation wants to do next.
     #[inline]
     pub fn stage(&self) -> Stage {
-        match self.op {
-            Op::Access(access) if !self.starting && self.step == 0 => Stage::Access(access),
-            Op::Access(_) if !self.starting => Stage::Done(self.last),
-            _ => self.other_stage(),
+        match self.access() {
+            Some(access) => Stage::Access(*access),
+            None => self.other_stage(),
+        }
+    }
+
+    /// The access that comes next, where the operation is nothing else and it has not been performed: what nearly all
+    /// operations are. Accesses are large, and to look at this one none is copied.
+    #[inline]
+    pub fn access(&self) -> Option<&Access> {
+        match &self.op {
+            Op::Access(access) if self.step == 0 && !self.starting => Some(access),
+            _ => None,
         }
     }
 

@@ -180,12 +180,15 @@ pub(crate) fn set_running(running: bool) {
 
 /// The execution is over.
 pub(crate) fn release() {
-    let mut freed = FREED.take();
-    for (block, layout) in freed.drain(..) {
-        // SAFETY: the program has freed it, with this layout, and it was kept since.
-        unsafe { spare::keep(block, layout) };
-    }
-    FREED.replace(freed);
+    // When the kernel thread ends the list may be gone already.
+    let _ = FREED.try_with(|list| {
+        let mut freed = list.take();
+        for (block, layout) in freed.drain(..) {
+            // SAFETY: the program has freed it, with this layout, and it was kept since.
+            unsafe { spare::keep(block, layout) };
+        }
+        list.replace(freed);
+    });
 }
 
 /// The kernel thread ends, or runs no executions any more.

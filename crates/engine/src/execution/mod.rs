@@ -241,6 +241,13 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if !run.fresh {
                 continue;
             }
+            if run.state == State::Waiting
+                && let Some(access) = run.lowering.access()
+            {
+                run.fresh = false;
+                run.guarded = access.guard() != Guard::Any;
+                continue;
+            }
             match run.state {
                 State::Done | State::Unborn => {}
                 State::Running | State::Waiting => match run.lowering.stage() {
