@@ -12,7 +12,8 @@
 //! # Layout
 //!
 //! Blocks of 16 aligned bytes, found through one hash table. An aligned access lies in one block, which is
-//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow.
+//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow, and for
+//! the next accesses to it.
 
 use crate::Source;
 use fencepost_trace::{Coherence, EventId, Location, Part, Size, Value};
@@ -21,13 +22,22 @@ use rustc_hash::FxHashMap;
 /// Bytes in a block.
 const BLOCK: u64 = 16;
 
+/// So many blocks are found without the hash table.
+const RECENT: usize = 16;
+
+/// Where among them the block of this key is.
+#[inline]
+fn recent_place(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize
+}
+
 /// Memory, and the log of what was written to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
     /// Where in `blocks` the block of an address is; the key is the address divided by [`BLOCK`].
     index: FxHashMap<u64, u32>,
-    /// The entry of `index` that was introduced last.
-    recent: Option<(u64, u32)>,
+    /// Some entries of `index`, each in the place that its key gives it.
+    recent: [Option<(u64, u32)>; RECENT],
     /// The blocks in the order of their introduction.
     blocks: Vec<Block>,
     /// How many stores have been written.
@@ -125,7 +135,7 @@ impl Bytes {
     /// Forgets everything, keeping allocations.
     pub fn clear(&mut self) {
         self.index.clear();
-        self.recent = None;
+        self.recent = [None; RECENT];
         self.blocks.clear();
         self.time = 0;
         self.log.clear();
@@ -157,7 +167,7 @@ impl Bytes {
         at: Location,
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
-        let position = match self.recent {
+        let position = match self.recent[recent_place(key)] {
             Some((recent, position)) if recent == key => position,
             _ => {
                 let next = self.blocks.len() as u32;
@@ -165,7 +175,7 @@ impl Bytes {
                 if position == next {
                     self.blocks.push(Block::default());
                 }
-                self.recent = Some((key, position));
+                self.recent[recent_place(key)] = Some((key, position));
                 position
             }
         };
@@ -196,7 +206,7 @@ impl Bytes {
 
     #[inline]
     fn position(&self, key: u64) -> usize {
-        match self.recent {
+        match self.recent[recent_place(key)] {
             Some((recent, position)) if recent == key => position as usize,
             _ => self.index[&key] as usize,
         }

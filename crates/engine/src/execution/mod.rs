@@ -50,6 +50,8 @@ enum State {
 #[derive(Clone, Debug)]
 struct ThreadRun {
     lowering: Lowering,
+    /// What it wants, unless it is to be looked at.
+    stage: Stage,
     state: State,
     label: u32,
     /// Is it to be looked at whether it wants something else now?
@@ -167,7 +169,16 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
     fn add_thread(&mut self, thread: ThreadId, state: State) {
         let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
         let patience = Patience::Endless;
-        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None, patience });
+        self.threads.push(ThreadRun {
+            lowering,
+            stage: Stage::Yield,
+            state,
+            label: 0,
+            fresh: true,
+            guarded: true,
+            stuck: None,
+            patience,
+        });
     }
 
     /// What `thread` asks for, at the program point `label`.
@@ -241,34 +252,28 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if !run.fresh {
                 continue;
             }
-            if run.state == State::Waiting
-                && let Some(access) = run.lowering.access()
-            {
-                run.fresh = false;
-                run.guarded = access.guard() != Guard::Any;
+            if matches!(run.state, State::Done | State::Unborn) {
                 continue;
             }
-            match run.state {
-                State::Done | State::Unborn => {}
-                State::Running | State::Waiting => match run.lowering.stage() {
-                    Stage::Done(reply) => {
-                        run.state = State::Running;
-                        return Some(Next::Resume(thread, reply));
-                    }
-                    Stage::Exit => {
-                        run.state = State::Done;
-                        self.machine.end_thread(thread);
-                    }
-                    Stage::Access(access) => {
-                        run.fresh = false;
-                        run.guarded = access.guard() != Guard::Any;
-                    }
-                    // Others may go on between what a thread does last and its failure.
-                    Stage::Yield | Stage::Quit | Stage::Fail(_) => {
-                        run.fresh = false;
-                        run.guarded = false;
-                    }
-                },
+            run.stage = run.lowering.stage();
+            match &run.stage {
+                Stage::Done(reply) => {
+                    run.state = State::Running;
+                    return Some(Next::Resume(thread, *reply));
+                }
+                Stage::Exit => {
+                    run.state = State::Done;
+                    self.machine.end_thread(thread);
+                }
+                Stage::Access(access) => {
+                    run.fresh = false;
+                    run.guarded = access.guard() != Guard::Any;
+                }
+                // Others may go on between what a thread does last and its failure.
+                Stage::Yield | Stage::Quit | Stage::Fail(_) => {
+                    run.fresh = false;
+                    run.guarded = false;
+                }
             }
         }
         None
@@ -288,7 +293,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 self.actors.push(Actor::Thread(thread));
                 continue;
             }
-            let enabled = match self.threads[t].lowering.stage() {
+            let enabled = match self.threads[t].stage {
                 Stage::Access(access) => {
                     self.find_sources(thread, &access, initial);
                     if self.sources.is_empty() {

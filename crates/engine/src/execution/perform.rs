@@ -15,7 +15,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         strategy: &mut impl Strategy,
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
-        let access = match self.threads[thread.index()].lowering.stage() {
+        let access = match self.threads[thread.index()].stage {
             Stage::Access(access) => access,
             Stage::Yield | Stage::Quit => {
                 let run = &mut self.threads[thread.index()];
