@@ -197,11 +197,15 @@ impl Bytes {
     #[inline]
     pub fn pieces(&self, at: Location) -> (Piece, Option<Piece>) {
         let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
-        let inside = at.size.bytes().min(BLOCK - offset);
+        if offset + at.size.bytes() <= BLOCK {
+            let piece = Piece { block: self.position(key), first: offset as usize, count: at.size.bytes() as usize };
+            return (piece, None);
+        }
+        let inside = BLOCK - offset;
         let rest = at.size.bytes() - inside;
         let first = Piece { block: self.position(key), first: offset as usize, count: inside as usize };
-        let second = (rest > 0).then(|| Piece { block: self.position(key + 1), first: 0, count: rest as usize });
-        (first, second)
+        let second = Piece { block: self.position(key + 1), first: 0, count: rest as usize };
+        (first, Some(second))
     }
 
     #[inline]

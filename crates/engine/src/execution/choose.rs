@@ -17,10 +17,10 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         let pending = |actor: &Actor| match actor {
             Actor::Thread(thread) => {
                 let run = &threads[thread.index()];
-                let what = match &run.stage {
-                    Stage::Access(access) => What::Access(*access),
-                    Stage::Quit | Stage::Fail(_) => What::Quit,
-                    _ => What::Yield,
+                let what = match (run.access(), &run.stage) {
+                    (Some(access), _) => What::Access(*access),
+                    (None, Stage::Quit | Stage::Fail(_)) => What::Quit,
+                    (None, _) => What::Yield,
                 };
                 let local = local_step(&what).is_some_and(|step| machine.is_local(&step));
                 let drains = if looks { drains(machine, *thread, &what) } else { Drains::Perhaps };

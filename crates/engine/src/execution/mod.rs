@@ -19,7 +19,7 @@ use crate::races::{Race, RaceDetector};
 use crate::strategy::{Actor, Strategy};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Source};
-use fencepost_trace::{Guard, Limits, Location, Op, Outcome, Reply, ThreadId, Value, VectorClock};
+use fencepost_trace::{Access, Guard, Limits, Location, Op, Outcome, Reply, ThreadId, Value, VectorClock};
 use record::Record;
 
 pub use patience::Patience;
@@ -50,7 +50,7 @@ enum State {
 #[derive(Clone, Debug)]
 struct ThreadRun {
     lowering: Lowering,
-    /// What it wants, unless it is to be looked at.
+    /// What it wants, unless it is to be looked at or that is all that it has asked for.
     stage: Stage,
     state: State,
     label: u32,
@@ -61,6 +61,18 @@ struct ThreadRun {
     /// Where it waits for something that was not there when it last looked; nobody has been there since.
     stuck: Option<Location>,
     patience: Patience,
+}
+
+impl ThreadRun {
+    /// The access that it wants to make next, if it is one. Not to be asked while it is to be looked at.
+    #[inline]
+    fn access(&self) -> Option<&Access> {
+        match &self.stage {
+            _ if self.lowering.access().is_some() => self.lowering.access(),
+            Stage::Access(access) => Some(access),
+            _ => None,
+        }
+    }
 }
 
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
@@ -255,6 +267,11 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if matches!(run.state, State::Done | State::Unborn) {
                 continue;
             }
+            if let Some(access) = run.lowering.access() {
+                run.fresh = false;
+                run.guarded = access.guard() != Guard::Any;
+                continue;
+            }
             run.stage = run.lowering.stage();
             match &run.stage {
                 Stage::Done(reply) => {
@@ -293,15 +310,15 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 self.actors.push(Actor::Thread(thread));
                 continue;
             }
-            let enabled = match self.threads[t].stage {
-                Stage::Access(access) => {
+            let enabled = match self.threads[t].access().copied() {
+                Some(access) => {
                     self.find_sources(thread, &access, initial);
                     if self.sources.is_empty() {
                         self.threads[t].stuck = access.location();
                     }
                     !self.sources.is_empty()
                 }
-                _ => true,
+                None => true,
             };
             if enabled {
                 self.actors.push(Actor::Thread(thread));

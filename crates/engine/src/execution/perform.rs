@@ -15,15 +15,17 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         strategy: &mut impl Strategy,
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
-        let access = match self.threads[thread.index()].stage {
-            Stage::Access(access) => access,
-            Stage::Yield | Stage::Quit => {
-                let run = &mut self.threads[thread.index()];
-                run.fresh = true;
-                return run.lowering.performed(Reply::NONE);
+        let run = &mut self.threads[thread.index()];
+        let Some(access) = run.access().copied() else {
+            match run.stage {
+                Stage::Fail(failure) => self.outcome = Some(Outcome::Failed { thread, failure }),
+                Stage::Yield | Stage::Quit => {
+                    run.fresh = true;
+                    run.lowering.performed(Reply::NONE);
+                }
+                stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
             }
-            Stage::Fail(failure) => return self.outcome = Some(Outcome::Failed { thread, failure }),
-            stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
+            return;
         };
         let (step, source, reply) = match access {
             Access::Fence { order } => (Step::Fence { order }, None, Reply::NONE),
