@@ -19,7 +19,7 @@ use worker::Place;
 
 /// Checks every behaviour of `test` under C/C++20. Panics with a report if one fails.
 ///
-/// The test must not borrow: it is run on a thread of its own, or on several.
+/// The test must not borrow: if a thread of it panics, or with several jobs, it is run on threads of its own.
 #[track_caller]
 pub fn check(test: impl Fn() + Send + Sync + 'static) -> Summary {
     check_with(Config::default(), test)
