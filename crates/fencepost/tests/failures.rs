@@ -203,6 +203,26 @@ fn a_check_runs_where_it_is_asked_for_until_a_thread_of_it_panics() {
 }
 
 #[test]
+fn a_panic_is_found_by_several_workers_as_by_one() {
+    // Three threads add to a number in some order; one order of six fails.
+    for jobs in [1, 2, 3] {
+        let failed = Config::new().jobs(jobs).run(|| {
+            let number = Arc::new(AtomicU32::new(1));
+            let threads = [2, 3].map(|factor| {
+                let number = Arc::clone(&number);
+                thread::spawn(move || number.fetch_update(Relaxed, Relaxed, |n| Some(n * factor + factor)))
+            });
+            number.fetch_add(1, Relaxed);
+            threads.into_iter().for_each(|thread| _ = thread.join().unwrap());
+            // ((1 + 1) * 3 + 3) * 2 + 2
+            assert_ne!(number.load(Relaxed), 20, "on purpose");
+        });
+        let failure = failed.expect_err("one order fails");
+        assert_eq!(failure.kind, Some(FindingKind::Panic), "{jobs} workers: {failure}");
+    }
+}
+
+#[test]
 fn a_test_that_makes_another_number_of_threads_every_time_is_named() {
     let failure = failure(|| {
         use std::sync::atomic::AtomicU32 as Real;

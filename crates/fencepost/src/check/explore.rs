@@ -306,7 +306,12 @@ pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> 
         let settings = program.settings();
         let count = std::sync::atomic::AtomicU64::new(0);
         if config.jobs > 1 {
-            return explore_parallel(&program, options(config), config.jobs, || Watch::new(config, settings, &count))
+            // On threads that are there for this alone.
+            let begin = || {
+                Program::context().is_expendable.set(true);
+                Watch::new(config, settings, &count)
+            };
+            return explore_parallel(&program, options(config), config.jobs, begin)
                 .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
         }
         let mut explorer = explorer_of(program, options(config))?;
