@@ -212,7 +212,8 @@ mod spare {
 
     thread_local! {
         /// The blocks of each size, each of which holds the address of the next, and how many there are.
-        static BLOCKS: [Cell<(*mut u8, u32)>; SIZES] = const { [const { Cell::new((std::ptr::null_mut(), 0)) }; SIZES] };
+        static BLOCKS: [Cell<(*mut u8, u32)>; SIZES] =
+            const { [const { Cell::new((std::ptr::null_mut(), 0)) }; SIZES] };
     }
 
     /// What is asked of the system for a block: whoever gets it and gives it back rounds alike.

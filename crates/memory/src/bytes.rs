@@ -12,8 +12,8 @@
 //! # Layout
 //!
 //! Blocks of 16 aligned bytes, found through one hash table. An aligned access lies in one block, which is
-//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow, and for
-//! the next accesses to it.
+//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow, and
+//! for the next accesses to it.
 
 use crate::Source;
 use fencepost_trace::{Coherence, EventId, Location, Part, Size, Value};

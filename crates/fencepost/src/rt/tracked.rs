@@ -1,7 +1,7 @@
 //! What must be gone when an execution ends.
 
-/// By number: what it is, and where it was made. Numbers go on from one execution to the next, so that one of an earlier
-/// execution means nothing.
+/// By number: what it is, and where it was made. Numbers go on from one execution to the next, so that one of an
+/// earlier execution means nothing.
 #[derive(Default)]
 pub(crate) struct Tracked {
     /// How many there were in the executions before.
