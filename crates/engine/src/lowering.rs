@@ -120,6 +120,24 @@ impl Lowering {
     /// What the operation wants to do next.
     #[inline]
     pub fn stage(&self) -> Stage {
+        match self.access() {
+            Some(access) => Stage::Access(*access),
+            None => self.other_stage(),
+        }
+    }
+
+    /// The access that comes next, where the operation is nothing else and it has not been performed: what nearly all
+    /// operations are. Accesses are large, and to look at this one none is copied.
+    #[inline]
+    pub fn access(&self) -> Option<&Access> {
+        match &self.op {
+            Op::Access(access) if self.step == 0 && !self.starting => Some(access),
+            _ => None,
+        }
+    }
+
+    /// The same where it is more than an access.
+    fn other_stage(&self) -> Stage {
         if self.starting {
             return self.starting_stage();
         }

@@ -43,13 +43,13 @@ impl From<Vec<WaitSet>> for WaitSets {
 
 impl WaitSets {
     fn get(&self, value: Value) -> WaitSet {
-        if value == Value::ZERO {
-            return WaitSet::default();
-        }
-        self.table
-            .get(&value.0)
-            .cloned()
-            .expect("internal error: a condition variable holds a state that was never made")
+        self.look(value).cloned().unwrap_or_default()
+    }
+
+    /// The same where nothing of it is changed; `None` if it is empty.
+    fn look(&self, value: Value) -> Option<&WaitSet> {
+        const MADE: &str = "internal error: a condition variable holds a state that was never made";
+        (value != Value::ZERO).then(|| self.table.get(&value.0).expect(MADE))
     }
 
     fn put(&mut self, set: WaitSet) -> Value {
@@ -60,8 +60,12 @@ impl WaitSets {
         set.hash(&mut hasher);
         // 0 is taken; a collision of two states of one condition variable has a chance of 2^-63.
         let number = u128::from(hasher.finish() | 1);
-        let known = self.table.entry(number).or_insert_with(|| set.clone());
-        assert_eq!(*known, set, "internal error: two condition-variable states share a number");
+        match self.table.get(&number) {
+            Some(known) => {
+                assert_eq!(*known, set, "internal error: two condition-variable states share a number");
+            }
+            None => _ = self.table.insert(number, set),
+        }
         Value(number)
     }
 
@@ -96,7 +100,7 @@ impl WaitSets {
 
     /// How many threads wait.
     pub fn waiting(&self, value: Value) -> usize {
-        self.get(value).waiting.len()
+        self.look(value).map_or(0, |set| set.waiting.len())
     }
 
     /// Does `guard` let this value through?
@@ -108,7 +112,7 @@ impl WaitSets {
             Guard::Differs(v) => value != v,
             Guard::AtLeast(v) => value >= v,
             Guard::Arrived(v) => value >= v && value.0 >> 32 == v.0 >> 32,
-            Guard::Woken(thread) => self.get(value).woken.contains(&thread),
+            Guard::Woken(thread) => self.look(value).is_some_and(|set| set.woken.contains(&thread)),
         }
     }
 }

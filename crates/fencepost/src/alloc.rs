@@ -165,7 +165,7 @@ pub(crate) fn contents() -> u64 {
 
 /// Watches a new block, if it is one of the program's.
 fn note_block(block: *mut u8, length: usize) -> *mut u8 {
-    if WATCHED.try_with(Cell::get).unwrap_or(false) && RUNNING.try_with(Cell::get).unwrap_or(false) {
+    if WATCHED.get() && RUNNING.get() {
         let _own = Internal::enter();
         let _ = ALLOCATED.try_with(|blocks| blocks.borrow_mut().push((block, length)));
     }
@@ -180,30 +180,136 @@ pub(crate) fn set_running(running: bool) {
 
 /// The execution is over.
 pub(crate) fn release() {
-    let freed = FREED.take();
-    for (block, layout) in &freed {
-        // SAFETY: the program has freed it, with this layout, and it was kept since.
-        unsafe { System.dealloc(*block, *layout) };
-    }
-    let mut freed = freed;
-    freed.clear();
-    FREED.replace(freed);
+    // When the kernel thread ends the list may be gone already.
+    let _ = FREED.try_with(|list| {
+        let mut freed = list.take();
+        for (block, layout) in freed.drain(..) {
+            // SAFETY: the program has freed it, with this layout, and it was kept since.
+            unsafe { spare::keep(block, layout) };
+        }
+        list.replace(freed);
+    });
 }
 
-// SAFETY: memory comes from the system's allocator, and goes back to it once, then or later.
+/// The kernel thread ends, or runs no executions any more.
+pub(crate) fn give_back() {
+    release();
+    spare::give_back();
+}
+
+/// Small blocks that an execution has freed, for the next one: it asks for as many of the same sizes, and the system's
+/// allocator takes a good part of its time.
+mod spare {
+    use super::{Layout, System};
+    use std::alloc::GlobalAlloc;
+    use std::cell::Cell;
+
+    /// Sizes and alignments of small blocks are rounded up to this.
+    const STEP: usize = 16;
+    const SIZES: usize = 16;
+    /// So many of each size are kept.
+    const MOST: u32 = 1024;
+
+    thread_local! {
+        /// The blocks of each size, each of which holds the address of the next, and how many there are.
+        static BLOCKS: [Cell<(*mut u8, u32)>; SIZES] =
+            const { [const { Cell::new((std::ptr::null_mut(), 0)) }; SIZES] };
+    }
+
+    /// What is asked of the system for a block: whoever gets it and gives it back rounds alike.
+    #[inline]
+    pub(super) fn rounded(layout: Layout) -> Layout {
+        match Layout::from_size_align(layout.size().next_multiple_of(STEP), STEP) {
+            Ok(rounded) if layout.size() <= SIZES * STEP && layout.align() <= STEP && layout.size() > 0 => rounded,
+            _ => layout,
+        }
+    }
+
+    /// Which list the blocks of this layout are in.
+    #[inline]
+    fn list(layout: Layout) -> Option<usize> {
+        let is_small = layout.align() == STEP && layout.size() <= SIZES * STEP && layout.size().is_multiple_of(STEP);
+        if is_small { (layout.size() / STEP).checked_sub(1) } else { None }
+    }
+
+    /// A block of this layout, which is [`rounded`], or null. What it holds is what was there.
+    #[inline]
+    pub(super) fn take(layout: Layout) -> *mut u8 {
+        let Some(list) = list(layout) else { return std::ptr::null_mut() };
+        BLOCKS.with(|blocks| {
+            let (block, known) = blocks[list].get();
+            if !block.is_null() {
+                // SAFETY: it is in the list, so that `keep` has put the next one's address there.
+                blocks[list].set((unsafe { block.cast::<*mut u8>().read() }, known - 1));
+            }
+            block
+        })
+    }
+
+    /// Keeps a block, or gives it back to the system.
+    ///
+    /// # Safety
+    ///
+    /// It comes from the system with this layout, which is [`rounded`], and nobody uses it any more.
+    #[inline]
+    pub(super) unsafe fn keep(block: *mut u8, layout: Layout) {
+        let kept = list(layout).is_some_and(|list| {
+            BLOCKS.with(|blocks| {
+                let (next, known) = blocks[list].get();
+                if known == MOST {
+                    return false;
+                }
+                // SAFETY: a block in a list has 16 bytes or more, and their alignment.
+                unsafe { block.cast::<*mut u8>().write(next) };
+                blocks[list].set((block, known + 1));
+                true
+            })
+        });
+        if !kept {
+            // SAFETY: the caller's promise.
+            unsafe { System.dealloc(block, layout) };
+        }
+    }
+
+    /// Gives all of them back.
+    pub(super) fn give_back() {
+        for size in (1..=SIZES).map(|list| list * STEP) {
+            let Ok(layout) = Layout::from_size_align(size, STEP) else { continue };
+            loop {
+                let block = take(layout);
+                if block.is_null() {
+                    break;
+                }
+                // SAFETY: it was kept with this layout, and is in no list any more.
+                unsafe { System.dealloc(block, layout) };
+            }
+        }
+    }
+}
+
+// SAFETY: memory comes from the system's allocator, and goes back to it once, then or later, with the same layout. In
+// between nobody else has it.
 unsafe impl GlobalAlloc for Quarantine {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        note_block(unsafe { System.alloc(layout) }, layout.size())
+        let rounded = spare::rounded(layout);
+        if RUNNING.get() {
+            let block = spare::take(rounded);
+            if !block.is_null() {
+                return note_block(block, layout.size());
+            }
+        }
+        // SAFETY: the caller's promise; rounding up changes nothing about it.
+        note_block(unsafe { System.alloc(rounded) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        note_block(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        // SAFETY: as above.
+        note_block(unsafe { System.alloc_zeroed(spare::rounded(layout)) }, layout.size())
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if RUNNING.try_with(Cell::get).unwrap_or(false) {
+        let layout = spare::rounded(layout);
+        if RUNNING.get() {
             // What the list itself frees is not kept.
             RUNNING.set(false);
             let kept = FREED.try_with(|freed| freed.borrow_mut().push((block, layout))).is_ok();
@@ -212,7 +318,7 @@ unsafe impl GlobalAlloc for Quarantine {
                 return;
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, and all blocks are asked for with rounded layouts.
         unsafe { System.dealloc(block, layout) };
     }
 }

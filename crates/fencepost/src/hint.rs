@@ -8,7 +8,7 @@ pub fn spin_loop() {
     match crate::rt::current() {
         None => std::hint::spin_loop(),
         Some(context) => {
-            crate::rt::ask(&context, fencepost_trace::Op::Yield, std::panic::Location::caller());
+            crate::rt::ask(context, fencepost_trace::Op::Yield, std::panic::Location::caller());
         }
     }
 }

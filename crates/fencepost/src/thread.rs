@@ -59,7 +59,7 @@ impl Thread {
             (Handle::Real(thread), _) => thread.unpark(),
             (Handle::Model { thread: ThreadIdentity(Identity::Model(number)), .. }, Some(context)) => {
                 let sync = Synchronisation::Unpark { thread: ThreadId(*number) };
-                ask(&context, Op::Sync(sync), Caller::caller());
+                ask(context, Op::Sync(sync), Caller::caller());
             }
             _ => {}
         }
@@ -83,7 +83,7 @@ pub fn yield_now() {
     match rt::current() {
         None => std::thread::yield_now(),
         Some(context) => {
-            ask(&context, Op::Yield, Caller::caller());
+            ask(context, Op::Yield, Caller::caller());
         }
     }
 }
@@ -103,10 +103,10 @@ pub fn park() {
     match rt::current() {
         None => std::thread::park(),
         Some(context) => {
-            if context.settings.get().spurious_wakeups && crate::choice::either(&context, Caller::caller()) {
+            if context.settings.get().spurious_wakeups && crate::choice::either(context, Caller::caller()) {
                 return;
             }
-            ask(&context, Op::Sync(Synchronisation::Park), Caller::caller());
+            ask(context, Op::Sync(Synchronisation::Park), Caller::caller());
         }
     }
 }
@@ -118,11 +118,11 @@ pub fn park_timeout(duration: Duration) {
     match rt::current() {
         None => std::thread::park_timeout(duration),
         Some(context) => {
-            if crate::choice::either(&context, Caller::caller()) {
+            if crate::choice::either(context, Caller::caller()) {
                 return;
             }
             context.state(|state| state.timed = true);
-            ask(&context, Op::Sync(Synchronisation::Park), Caller::caller());
+            ask(context, Op::Sync(Synchronisation::Park), Caller::caller());
             context.state(|state| state.timed = false);
         }
     }
@@ -157,7 +157,7 @@ impl<T> JoinHandle<T> {
             Joining::Real(handle) => handle.join(),
             Joining::Model { thread, packet, .. } => {
                 let context = rt::current().expect("fencepost: a thread of a check is joined outside of it");
-                ask(&context, Op::Join(thread), Caller::caller());
+                ask(context, Op::Join(thread), Caller::caller());
                 packet.0.take().expect("internal error: a thread has ended and left nothing")
             }
         }
@@ -236,7 +236,7 @@ impl Builder {
             builder = self.stack_size.into_iter().fold(builder, std::thread::Builder::stack_size);
             return builder.spawn(f).map(|handle| JoinHandle(Joining::Real(handle)));
         };
-        Ok(spawn_in(&context, f, self.name, Caller::caller()))
+        Ok(spawn_in(context, f, self.name, Caller::caller()))
     }
 }
 
@@ -316,7 +316,7 @@ impl<'scope> Scope<'scope, '_> {
     {
         ScopedJoinHandle(match (self.real, rt::current()) {
             (None, Some(context)) => {
-                let handle = spawn_in(&context, f, None, Caller::caller());
+                let handle = spawn_in(context, f, None, Caller::caller());
                 if let Joining::Model { thread, .. } = handle.0 {
                     self.threads.borrow_mut().push(thread);
                 }
@@ -355,7 +355,7 @@ where
             break;
         }
         threads.iter().for_each(|thread| {
-            ask(&context, Op::Join(*thread), Caller::caller());
+            ask(context, Op::Join(*thread), Caller::caller());
         });
     }
     result.unwrap_or_else(|payload: Box<dyn Any + Send>| resume_unwind(payload))

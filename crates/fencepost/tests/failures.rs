@@ -136,6 +136,93 @@ fn a_panic_while_another_thread_unwinds_is_told() {
 }
 
 #[test]
+fn who_waits_forever_while_it_unwinds_is_told_and_later_checks_are_right() {
+    struct Waits(Arc<Mutex<u32>>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            drop(self.0.lock());
+        }
+    }
+    // Such an execution is left in the middle of a panic. On a thread of its own, for this one is never as before.
+    let thread = std::thread::spawn(|| {
+        let stuck = || {
+            let lock = Arc::new(Mutex::new(0));
+            let _held = lock.lock().unwrap();
+            let _waits = Waits(Arc::clone(&lock));
+            panic!("on purpose");
+        };
+        for _ in 0..2 {
+            let failure = failure(stuck);
+            assert_eq!(failure.kind, Some(FindingKind::Deadlock), "{failure}");
+            assert!(failure.message.contains("while it unwinds from a panic: on purpose"), "{failure}");
+        }
+        let panicked = std::panic::catch_unwind(|| fencepost::check(stuck)).expect_err("it fails");
+        assert!(panicked.downcast_ref::<String>().is_some_and(|text| text.contains("on purpose")));
+        // A lock is poisoned by who panics with it, and by nobody else.
+        let poisoned = |config: Config, panics: bool| {
+            let summary = config.run(move || {
+                let lock = Arc::new(Mutex::new(0));
+                let other = Arc::clone(&lock);
+                let thread = thread::spawn(move || {
+                    let _guard = other.lock().unwrap();
+                    assert!(!panics, "on purpose");
+                });
+                assert_eq!(thread.join().is_err(), panics);
+                assert_eq!(lock.lock().is_err(), panics);
+            });
+            summary.unwrap_or_else(|failure| panic!("{failure}")).executions
+        };
+        assert_eq!(poisoned(Config::new(), false), 1);
+        assert_eq!(poisoned(Config::new().thread_panics(true), true), 1);
+    });
+    thread.join().expect("what it asserts holds");
+}
+
+#[test]
+fn a_check_runs_where_it_is_asked_for_until_a_thread_of_it_panics() {
+    use std::sync::Mutex as Real;
+    use std::thread::{ThreadId, current};
+    static SEEN: Real<Vec<ThreadId>> = Real::new(Vec::new());
+    let test = |panics: bool| {
+        move || {
+            SEEN.lock().unwrap().push(current().id());
+            assert!(!panics, "on purpose");
+        }
+    };
+    fencepost::check(test(false));
+    fencepost::random(3, test(false));
+    assert_eq!(SEEN.lock().unwrap().drain(..).collect::<Vec<_>>(), [current().id(); 4]);
+    for config in [Config::new(), Config::new().random(3)] {
+        assert_eq!(config.run(test(true)).expect_err("it panics").kind, Some(FindingKind::Panic));
+        let seen: Vec<ThreadId> = SEEN.lock().unwrap().drain(..).collect();
+        assert_eq!(seen[0], current().id());
+        // It began again elsewhere, where nobody minds how a thread is left.
+        assert!(seen.len() > 1 && seen[1..].iter().all(|thread| *thread != current().id()), "{seen:?}");
+        assert!(!std::thread::panicking());
+    }
+}
+
+#[test]
+fn a_panic_is_found_by_several_workers_as_by_one() {
+    // Three threads add to a number in some order; one order of six fails.
+    for jobs in [1, 2, 3] {
+        let failed = Config::new().jobs(jobs).run(|| {
+            let number = Arc::new(AtomicU32::new(1));
+            let threads = [2, 3].map(|factor| {
+                let number = Arc::clone(&number);
+                thread::spawn(move || number.fetch_update(Relaxed, Relaxed, |n| Some(n * factor + factor)))
+            });
+            number.fetch_add(1, Relaxed);
+            threads.into_iter().for_each(|thread| _ = thread.join().unwrap());
+            // ((1 + 1) * 3 + 3) * 2 + 2
+            assert_ne!(number.load(Relaxed), 20, "on purpose");
+        });
+        let failure = failed.expect_err("one order fails");
+        assert_eq!(failure.kind, Some(FindingKind::Panic), "{jobs} workers: {failure}");
+    }
+}
+
+#[test]
 fn a_test_that_makes_another_number_of_threads_every_time_is_named() {
     let failure = failure(|| {
         use std::sync::atomic::AtomicU32 as Real;

@@ -12,7 +12,8 @@
 //! # Layout
 //!
 //! Blocks of 16 aligned bytes, found through one hash table. An aligned access lies in one block, which is
-//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow.
+//! looked up once: [`Bytes::introduce`], the first step of every access, remembers it for the steps that follow, and
+//! for the next accesses to it.
 
 use crate::Source;
 use fencepost_trace::{Coherence, EventId, Location, Part, Size, Value};
@@ -21,13 +22,22 @@ use rustc_hash::FxHashMap;
 /// Bytes in a block.
 const BLOCK: u64 = 16;
 
+/// So many blocks are found without the hash table.
+const RECENT: usize = 16;
+
+/// Where among them the block of this key is.
+#[inline]
+fn recent_place(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize
+}
+
 /// Memory, and the log of what was written to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
     /// Where in `blocks` the block of an address is; the key is the address divided by [`BLOCK`].
     index: FxHashMap<u64, u32>,
-    /// The entry of `index` that was introduced last.
-    recent: Option<(u64, u32)>,
+    /// Some entries of `index`, each in the place that its key gives it.
+    recent: [Option<(u64, u32)>; RECENT],
     /// The blocks in the order of their introduction.
     blocks: Vec<Block>,
     /// How many stores have been written.
@@ -80,6 +90,24 @@ impl Piece {
     }
 }
 
+/// Were these bytes written at one time? Most accesses have 8 bytes, and 8 are compared at once.
+#[inline]
+fn is_uniform(times: &[Time]) -> bool {
+    match <&[Time; 8]>::try_from(times) {
+        Ok(times) => times.iter().fold(0, |differs, time| differs | (time ^ times[0])) == 0,
+        Err(_) => times.iter().all(|time| *time == times[0]),
+    }
+}
+
+/// Puts the same into each; 8 at once.
+#[inline]
+fn fill<T: Copy>(slots: &mut [T], with: T) {
+    match <&mut [T; 8]>::try_from(&mut *slots) {
+        Ok(slots) => *slots = [with; 8],
+        Err(_) => slots.fill(with),
+    }
+}
+
 /// All ones in the low `count` bytes.
 #[inline]
 fn ones(count: u64) -> u128 {
@@ -107,7 +135,7 @@ impl Bytes {
     /// Forgets everything, keeping allocations.
     pub fn clear(&mut self) {
         self.index.clear();
-        self.recent = None;
+        self.recent = [None; RECENT];
         self.blocks.clear();
         self.time = 0;
         self.log.clear();
@@ -139,7 +167,7 @@ impl Bytes {
         at: Location,
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
-        let position = match self.recent {
+        let position = match self.recent[recent_place(key)] {
             Some((recent, position)) if recent == key => position,
             _ => {
                 let next = self.blocks.len() as u32;
@@ -147,7 +175,7 @@ impl Bytes {
                 if position == next {
                     self.blocks.push(Block::default());
                 }
-                self.recent = Some((key, position));
+                self.recent[recent_place(key)] = Some((key, position));
                 position
             }
         };
@@ -169,16 +197,20 @@ impl Bytes {
     #[inline]
     pub fn pieces(&self, at: Location) -> (Piece, Option<Piece>) {
         let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
-        let inside = at.size.bytes().min(BLOCK - offset);
+        if offset + at.size.bytes() <= BLOCK {
+            let piece = Piece { block: self.position(key), first: offset as usize, count: at.size.bytes() as usize };
+            return (piece, None);
+        }
+        let inside = BLOCK - offset;
         let rest = at.size.bytes() - inside;
         let first = Piece { block: self.position(key), first: offset as usize, count: inside as usize };
-        let second = (rest > 0).then(|| Piece { block: self.position(key + 1), first: 0, count: rest as usize });
-        (first, second)
+        let second = Piece { block: self.position(key + 1), first: 0, count: rest as usize };
+        (first, Some(second))
     }
 
     #[inline]
     fn position(&self, key: u64) -> usize {
-        match self.recent {
+        match self.recent[recent_place(key)] {
             Some((recent, position)) if recent == key => position as usize,
             _ => self.index[&key] as usize,
         }
@@ -201,9 +233,11 @@ impl Bytes {
     fn read_piece(&self, piece: Piece) -> (u128, (Time, EventId)) {
         let block = &self.blocks[piece.block];
         let mut newest = piece.first;
-        for byte in piece.range() {
-            if block.times[byte] > block.times[newest] {
-                newest = byte;
+        if !is_uniform(&block.times[piece.range()]) {
+            for byte in piece.range() {
+                if block.times[byte] > block.times[newest] {
+                    newest = byte;
+                }
             }
         }
         (block.bytes >> (8 * piece.first), (block.times[newest], block.writers[newest]))
@@ -230,8 +264,8 @@ impl Bytes {
         let mask = ones(piece.count as u64);
         let shift = 8 * piece.first;
         block.bytes = block.bytes & !(mask << shift) | (bits & mask) << shift;
-        block.times[piece.range()].fill(time);
-        block.writers[piece.range()].fill(event);
+        fill(&mut block.times[piece.range()], time);
+        fill(&mut block.writers[piece.range()], event);
     }
 
     /// How many stores have been written.
@@ -243,11 +277,13 @@ impl Bytes {
     /// A read of `at` takes place: from now on [`parts`](Bytes::parts) speaks of it.
     #[inline]
     pub fn observe(&mut self, at: Location) {
+        // Who does not keep the log keeps no events that could say where their bytes came from.
+        if self.is_forgetful {
+            return;
+        }
         self.observe_one();
         let (first, second) = self.pieces(at);
-        let times = &self.blocks[first.block].times[first.range()];
-        let uniform = times.iter().all(|time| *time == times[0]);
-        if second.is_some() || !uniform {
+        if second.is_some() || !is_uniform(&self.blocks[first.block].times[first.range()]) {
             self.split(first, second);
         }
     }

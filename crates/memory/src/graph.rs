@@ -187,6 +187,9 @@ pub struct Graph {
     sc_fences: Vec<Node>,
     /// Waits, in the order of addition.
     waits: Vec<Node>,
+    /// Memory for places to come.
+    #[serde(skip)]
+    spare: Vec<PlaceData>,
 }
 
 /// A copy into what is there needs no new memory.
@@ -198,7 +201,20 @@ impl Clone for Graph {
     }
 
     fn clone_from(&mut self, other: &Self) {
-        let Graph { nodes, threads, places, stride, porf, hb, released, acquirable, not_sc, sc_fences, waits } = other;
+        let Graph {
+            nodes,
+            threads,
+            places,
+            stride,
+            porf,
+            hb,
+            released,
+            acquirable,
+            not_sc,
+            sc_fences,
+            waits,
+            spare: _,
+        } = other;
         (self.stride, self.not_sc) = (*stride, *not_sc);
         self.nodes.clone_from(nodes);
         self.threads.clone_from(threads);
@@ -249,6 +265,9 @@ impl Origins {
     fn next(&mut self, graph: &Graph) -> Option<Node> {
         loop {
             let write = self.next.take()?;
+            if write == Node::INIT {
+                return Some(write);
+            }
             let data = graph.node(write);
             let (Some(at), Some(written)) = (self.at, data.access.location()) else { return Some(write) };
             if written.size == graph.location(data.place).size {
@@ -267,6 +286,9 @@ impl Origins {
     }
 }
 
+/// So many threads have clocks of a length that the compiler knows: most programs have no more.
+const FEW: usize = 4;
+
 /// What a wait is to consistency: a fence that orders nothing.
 const WAIT: Flags = Flags::FENCE.with(Flags::BLOCKED);
 
@@ -283,7 +305,7 @@ impl Graph {
             nodes: Vec::new(),
             threads: Vec::new(),
             places: Vec::new(),
-            stride: 4,
+            stride: FEW,
             porf: Vec::new(),
             hb: Vec::new(),
             released: Vec::new(),
@@ -291,6 +313,7 @@ impl Graph {
             not_sc: 0,
             sc_fences: Vec::new(),
             waits: Vec::new(),
+            spare: Vec::new(),
         };
         graph.nodes.push(NodeData {
             thread: ThreadId(u32::MAX),
@@ -311,10 +334,14 @@ impl Graph {
         graph
     }
 
+    /// Clocks for the event added last.
+    #[inline]
     fn push_clocks(&mut self) {
-        let length = self.nodes.len() * self.stride;
         for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
-            clocks.resize(length, 0);
+            match self.stride {
+                FEW => clocks.extend_from_slice(&[0; FEW]),
+                stride => clocks.resize(clocks.len() + stride, 0),
+            }
         }
     }
 
@@ -479,6 +506,7 @@ impl Graph {
     }
 
     /// What happens before `node`, itself included: for each thread how many of its events.
+    #[inline]
     pub fn hb_clock(&self, node: Node) -> &[u32] {
         &self.hb[node.index() * self.stride..(node.index() + 1) * self.stride]
     }
@@ -492,7 +520,13 @@ impl Graph {
     /// Makes a location known. Places are numbered in the order of these calls.
     pub fn add_place(&mut self, location: Location, initial: Value) -> Place {
         let place = Place(self.places.len() as u32);
-        self.places.push(PlaceData { location, initial, writes: vec![Node::INIT], reads: Vec::new(), plain: 0 });
+        let (writes, reads) = (Vec::new(), Vec::new());
+        let mut data = self.spare.pop().unwrap_or(PlaceData { location, initial, writes, reads, plain: 0 });
+        (data.location, data.initial, data.plain) = (location, initial, 0);
+        data.writes.clear();
+        data.writes.push(Node::INIT);
+        data.reads.clear();
+        self.places.push(data);
         place
     }
 
@@ -543,7 +577,7 @@ impl Graph {
             }
             place.plain += u32::from(new.flags.has(Flags::PLAIN));
         }
-        // Of a read, what program order alone says: by that is known what it cannot read, before it has read anything.
+        // Those of a read that has no source yet are what its thread has seen before.
         self.update_clocks(node);
         if !new.flags.has(Flags::SC) {
             self.not_sc += 1;
@@ -653,15 +687,23 @@ impl Graph {
     }
 
     /// Computes the clocks of an event that is the last of its thread.
+    #[inline]
     fn update_clocks(&mut self, node: Node) {
-        let stride = self.stride;
-        let data = self.nodes[node.index()];
+        match self.stride {
+            FEW => self.update_clocks_of(node, FEW),
+            stride => self.update_clocks_of(node, stride),
+        }
+    }
+
+    #[inline(always)]
+    fn update_clocks_of(&mut self, node: Node, stride: usize) {
+        let NodeData { thread, index, flags, source, release_fence, .. } = self.nodes[node.index()];
         let at = node.index() * stride;
         match self.previous(node) {
             Some(previous) => {
                 let from = previous.index() * stride;
                 for clocks in [&mut self.porf, &mut self.hb, &mut self.acquirable] {
-                    clocks.copy_within(from..from + stride, at);
+                    copy(clocks, from, at, stride);
                 }
             }
             None => {
@@ -670,33 +712,38 @@ impl Graph {
                 }
             }
         }
-        let own = at + data.thread.index();
-        self.porf[own] = data.index + 1;
-        self.hb[own] = data.index + 1;
-        if data.flags.has(Flags::READ) {
-            join(&mut self.porf, data.source.index() * stride, at, stride);
-            if !data.flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
-                let mut origins = Origins::of(&data);
+        let own = at + thread.index();
+        self.porf[own] = index + 1;
+        self.hb[own] = index + 1;
+        if flags.has(Flags::READ) {
+            // Nothing comes before the initial write, and nobody has released it.
+            if source == Node::INIT {
+                return;
+            }
+            join(&mut self.porf, source.index() * stride, at, stride);
+            if !flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
+                let mut origins = Origins::of(self.node(node));
                 while let Some(origin) = origins.next(self) {
                     let from = origin.index() * stride;
                     join_from(&mut self.acquirable, &self.released, from, at, stride);
-                    if data.flags.has(Flags::ACQUIRE) {
+                    if flags.has(Flags::ACQUIRE) {
                         join_from(&mut self.hb, &self.released, from, at, stride);
                     }
                 }
             }
-        } else if data.flags.has(Flags::FENCE) {
-            if data.flags.has(Flags::ACQUIRE) {
+        } else if flags.has(Flags::FENCE) {
+            if flags.has(Flags::ACQUIRE) {
                 join_from(&mut self.hb, &self.acquirable, at, at, stride);
             }
         } else {
-            self.released[at..at + stride].fill(0);
-            if data.flags.has(Flags::RELEASE) {
-                join_from(&mut self.released, &self.hb, at, at, stride);
-            } else if data.release_fence != Node::INIT && !data.flags.has(Flags::PLAIN) {
-                join_from(&mut self.released, &self.hb, data.release_fence.index() * stride, at, stride);
+            if flags.has(Flags::RELEASE) {
+                copy_from(&mut self.released, &self.hb, at, at, stride);
+            } else if release_fence != Node::INIT && !flags.has(Flags::PLAIN) {
+                copy_from(&mut self.released, &self.hb, release_fence.index() * stride, at, stride);
+            } else {
+                self.released[at..at + stride].fill(0);
             }
-            if data.flags.has(Flags::EXCLUSIVE) && !data.flags.has(Flags::WEAVES) {
+            if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) {
                 let read = self.previous(node).expect("an exclusive write follows its read");
                 let mut origins = Origins::of(self.node(read));
                 while let Some(origin) = origins.next(self) {
@@ -748,30 +795,39 @@ impl Graph {
     pub fn truncate(&mut self, length: usize) {
         while self.nodes.len() > length {
             let node = self.last();
-            let data = self.nodes[node.index()];
-            if data.place != Place::NONE {
-                if data.flags.has(Flags::WRITE) {
+            let NodeData { thread, flags, place, .. } = self.nodes[node.index()];
+            if place != Place::NONE {
+                if flags.has(Flags::WRITE) {
                     self.unplace_write(node);
                 }
-                let place = &mut self.places[data.place.index()];
-                if data.flags.has(Flags::READ) {
+                let place = &mut self.places[place.index()];
+                if flags.has(Flags::READ) {
                     debug_assert_eq!(place.reads.last(), Some(&node));
                     place.reads.pop();
                 }
-                place.plain -= u32::from(data.flags.has(Flags::PLAIN));
+                place.plain -= u32::from(flags.has(Flags::PLAIN));
             }
-            if !data.flags.has(Flags::SC) {
+            if !flags.has(Flags::SC) {
                 self.not_sc -= 1;
-            } else if data.flags.has(Flags::FENCE) {
+            } else if flags.has(Flags::FENCE) {
                 self.sc_fences.pop();
             }
-            if data.flags.has(WAIT) {
+            if flags.has(WAIT) {
                 self.waits.pop();
             }
-            self.threads[data.thread.index()].pop();
+            self.threads[thread.index()].pop();
             self.nodes.pop();
         }
-        self.push_clocks();
+        let end = self.nodes.len() * self.stride;
+        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
+            clocks.truncate(end);
+        }
+    }
+
+    /// Becomes the graph of the initial write alone, keeping its allocations.
+    pub fn clear(&mut self) {
+        self.truncate(1);
+        self.spare.append(&mut self.places);
     }
 
     /// Becomes the part of `other` that `keep` says, in the same order, keeping its own allocations.
@@ -796,7 +852,8 @@ impl Graph {
             let from = &other.places[self.places.len()];
             self.add_place(from.location, from.initial);
         }
-        self.places.truncate(other.places.len());
+        let fewer = self.places.len().min(other.places.len());
+        self.spare.extend(self.places.drain(fewer..));
         for (place, from) in self.places.iter_mut().zip(&other.places) {
             place.location = from.location;
             place.initial = from.initial;
@@ -859,18 +916,41 @@ impl Graph {
     }
 }
 
-/// `clocks[to] |= clocks[from]`, slot by slot.
-#[inline]
+/// `clocks[to] = clocks[from]`, slot by slot. The two are clocks of different events.
+#[inline(always)]
+fn copy(clocks: &mut [u32], from: usize, to: usize, stride: usize) {
+    let (one, other) = halves(clocks, from, to, stride);
+    other.copy_from_slice(one);
+}
+
+/// `into[to] = other[from]`, slot by slot.
+#[inline(always)]
+fn copy_from(into: &mut [u32], other: &[u32], from: usize, to: usize, stride: usize) {
+    into[to..to + stride].copy_from_slice(&other[from..from + stride]);
+}
+
+/// `clocks[to] |= clocks[from]`, slot by slot. The two are clocks of different events.
+#[inline(always)]
 fn join(clocks: &mut [u32], from: usize, to: usize, stride: usize) {
-    for i in 0..stride {
-        clocks[to + i] = clocks[to + i].max(clocks[from + i]);
-    }
+    let (one, other) = halves(clocks, from, to, stride);
+    other.iter_mut().zip(one).for_each(|(slot, seen)| *slot = (*slot).max(*seen));
 }
 
 /// `into[to] |= other[from]`, slot by slot.
-#[inline]
+#[inline(always)]
 fn join_from(into: &mut [u32], other: &[u32], from: usize, to: usize, stride: usize) {
-    for i in 0..stride {
-        into[to + i] = into[to + i].max(other[from + i]);
+    let (into, other) = (&mut into[to..to + stride], &other[from..from + stride]);
+    into.iter_mut().zip(other).for_each(|(slot, seen)| *slot = (*slot).max(*seen));
+}
+
+/// The clock at `from`, and the one at `to` to be changed.
+#[inline(always)]
+fn halves(clocks: &mut [u32], from: usize, to: usize, stride: usize) -> (&[u32], &mut [u32]) {
+    if from < to {
+        let (low, high) = clocks.split_at_mut(to);
+        (&low[from..from + stride], &mut high[..stride])
+    } else {
+        let (low, high) = clocks.split_at_mut(from);
+        (&high[..stride], &mut low[to..to + stride])
     }
 }

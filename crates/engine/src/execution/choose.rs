@@ -6,7 +6,7 @@ use crate::lowering::Stage;
 use crate::monitor::Monitor;
 use crate::strategy::{Actor, Drains, Pending, Strategy, What};
 use fencepost_memory::{Machine, Read, Source, Step};
-use fencepost_trace::{Access, EventId, LoadOrder, Location, ThreadId, Value};
+use fencepost_trace::{Access, EventId, Guard, LoadOrder, Location, ThreadId, Value};
 
 impl<M: Machine, W: Monitor> Execution<M, W> {
     /// The number of an actor, or the one behind the last if time passes.
@@ -17,10 +17,10 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         let pending = |actor: &Actor| match actor {
             Actor::Thread(thread) => {
                 let run = &threads[thread.index()];
-                let what = match run.lowering.stage() {
-                    Stage::Access(access) => What::Access(access),
-                    Stage::Quit | Stage::Fail(_) => What::Quit,
-                    _ => What::Yield,
+                let what = match (run.access(), &run.stage) {
+                    (Some(access), _) => What::Access(*access),
+                    (None, Stage::Quit | Stage::Fail(_)) => What::Quit,
+                    (None, _) => What::Yield,
                 };
                 let local = local_step(&what).is_some_and(|step| machine.is_local(&step));
                 let drains = if looks { drains(machine, *thread, &what) } else { Drains::Perhaps };
@@ -112,12 +112,16 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             Access::Load { at, order, .. } => {
                 self.machine.introduce(at, initial);
                 self.machine.sources(thread, Read { at, order, exclusive: false }, &mut self.sources);
-                self.sources.retain(|s| sets.passes(guard, s.value));
+                if guard != Guard::Any {
+                    self.sources.retain(|s| sets.passes(guard, s.value));
+                }
             }
             Access::Rmw { at, order, .. } => {
                 self.machine.introduce(at, initial);
                 self.machine.sources(thread, Read { at, order: order.load(), exclusive: true }, &mut self.sources);
-                self.sources.retain(|s| sets.passes(guard, s.value));
+                if guard != Guard::Any {
+                    self.sources.retain(|s| sets.passes(guard, s.value));
+                }
             }
             Access::CompareExchange { at, expected, success, failure, weak, .. } => {
                 self.machine.introduce(at, initial);

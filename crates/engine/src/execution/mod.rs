@@ -19,7 +19,7 @@ use crate::races::{Race, RaceDetector};
 use crate::strategy::{Actor, Strategy};
 use crate::waitset::WaitSets;
 use fencepost_memory::{Commit, Machine, Source};
-use fencepost_trace::{Guard, Limits, Location, Op, Outcome, Reply, ThreadId, Value, VectorClock};
+use fencepost_trace::{Access, Guard, Limits, Location, Op, Outcome, Reply, ThreadId, Value, VectorClock};
 use record::Record;
 
 pub use patience::Patience;
@@ -50,6 +50,8 @@ enum State {
 #[derive(Clone, Debug)]
 struct ThreadRun {
     lowering: Lowering,
+    /// What it wants, unless it is to be looked at or that is all that it has asked for.
+    stage: Stage,
     state: State,
     label: u32,
     /// Is it to be looked at whether it wants something else now?
@@ -59,6 +61,18 @@ struct ThreadRun {
     /// Where it waits for something that was not there when it last looked; nobody has been there since.
     stuck: Option<Location>,
     patience: Patience,
+}
+
+impl ThreadRun {
+    /// The access that it wants to make next, if it is one. Not to be asked while it is to be looked at.
+    #[inline]
+    fn access(&self) -> Option<&Access> {
+        match &self.stage {
+            _ if self.lowering.access().is_some() => self.lowering.access(),
+            Stage::Access(access) => Some(access),
+            _ => None,
+        }
+    }
 }
 
 /// One execution under the memory model of `M`. It can be used again and again: [`begin`](Self::begin) starts over.
@@ -74,6 +88,8 @@ pub struct Execution<M, W = RaceDetector> {
     sets: WaitSets,
     /// Is everything kept for the trace?
     recording: bool,
+    /// Will nobody ask for an event?
+    unseen: bool,
     events: u32,
     /// How many of them changed what can be read.
     changes: u64,
@@ -117,6 +133,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             held: None,
             sets: WaitSets::default(),
             recording: true,
+            unseen: false,
             events: 0,
             changes: 0,
             records: Vec::new(),
@@ -164,7 +181,16 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
     fn add_thread(&mut self, thread: ThreadId, state: State) {
         let lowering = Lowering::start(thread, state == State::Unborn, M::MODEL.is_hardware());
         let patience = Patience::Endless;
-        self.threads.push(ThreadRun { lowering, state, label: 0, fresh: true, guarded: true, stuck: None, patience });
+        self.threads.push(ThreadRun {
+            lowering,
+            stage: Stage::Yield,
+            state,
+            label: 0,
+            fresh: true,
+            guarded: true,
+            stuck: None,
+            patience,
+        });
     }
 
     /// What `thread` asks for, at the program point `label`.
@@ -238,27 +264,33 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             if !run.fresh {
                 continue;
             }
-            match run.state {
-                State::Done | State::Unborn => {}
-                State::Running | State::Waiting => match run.lowering.stage() {
-                    Stage::Done(reply) => {
-                        run.state = State::Running;
-                        return Some(Next::Resume(thread, reply));
-                    }
-                    Stage::Exit => {
-                        run.state = State::Done;
-                        self.machine.end_thread(thread);
-                    }
-                    Stage::Access(access) => {
-                        run.fresh = false;
-                        run.guarded = access.guard() != Guard::Any;
-                    }
-                    // Others may go on between what a thread does last and its failure.
-                    Stage::Yield | Stage::Quit | Stage::Fail(_) => {
-                        run.fresh = false;
-                        run.guarded = false;
-                    }
-                },
+            if matches!(run.state, State::Done | State::Unborn) {
+                continue;
+            }
+            if let Some(access) = run.lowering.access() {
+                run.fresh = false;
+                run.guarded = access.guard() != Guard::Any;
+                continue;
+            }
+            run.stage = run.lowering.stage();
+            match &run.stage {
+                Stage::Done(reply) => {
+                    run.state = State::Running;
+                    return Some(Next::Resume(thread, *reply));
+                }
+                Stage::Exit => {
+                    run.state = State::Done;
+                    self.machine.end_thread(thread);
+                }
+                Stage::Access(access) => {
+                    run.fresh = false;
+                    run.guarded = access.guard() != Guard::Any;
+                }
+                // Others may go on between what a thread does last and its failure.
+                Stage::Yield | Stage::Quit | Stage::Fail(_) => {
+                    run.fresh = false;
+                    run.guarded = false;
+                }
             }
         }
         None
@@ -278,15 +310,15 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 self.actors.push(Actor::Thread(thread));
                 continue;
             }
-            let enabled = match self.threads[t].lowering.stage() {
-                Stage::Access(access) => {
+            let enabled = match self.threads[t].access().copied() {
+                Some(access) => {
                     self.find_sources(thread, &access, initial);
                     if self.sources.is_empty() {
                         self.threads[t].stuck = access.location();
                     }
                     !self.sources.is_empty()
                 }
-                _ => true,
+                None => true,
             };
             if enabled {
                 self.actors.push(Actor::Thread(thread));

@@ -15,15 +15,17 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         strategy: &mut impl Strategy,
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
-        let access = match self.threads[thread.index()].lowering.stage() {
-            Stage::Access(access) => access,
-            Stage::Yield | Stage::Quit => {
-                let run = &mut self.threads[thread.index()];
-                run.fresh = true;
-                return run.lowering.performed(Reply::NONE);
+        let run = &mut self.threads[thread.index()];
+        let Some(access) = run.access().copied() else {
+            match run.stage {
+                Stage::Fail(failure) => self.outcome = Some(Outcome::Failed { thread, failure }),
+                Stage::Yield | Stage::Quit => {
+                    run.fresh = true;
+                    run.lowering.performed(Reply::NONE);
+                }
+                stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
             }
-            Stage::Fail(failure) => return self.outcome = Some(Outcome::Failed { thread, failure }),
-            stage => unreachable!("internal error: a thread that is not waiting was chosen: {stage:?}"),
+            return;
         };
         let (step, source, reply) = match access {
             Access::Fence { order } => (Step::Fence { order }, None, Reply::NONE),
@@ -80,7 +82,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         });
         self.touch(step.location());
         let label = self.threads[thread.index()].label;
-        if self.recording || M::MODEL.is_hardware() {
+        if self.keeps_events() {
             let parts = if self.recording { self.machine.parts().to_vec() } else { Vec::new() };
             self.record(thread, label, kind_of(step, source, parts));
         } else {

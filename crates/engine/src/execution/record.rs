@@ -3,7 +3,7 @@
 use super::Execution;
 use crate::monitor::Monitor;
 use fencepost_memory::Machine;
-use fencepost_trace::{Event, EventId, EventKind, Label, Outcome, ThreadId, Trace};
+use fencepost_trace::{Event, EventId, EventKind, Label, Model, Outcome, ThreadId, Trace};
 
 /// What is kept of an event while the execution runs.
 #[derive(Clone, Debug)]
@@ -28,6 +28,18 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
     /// ([`forget_before`](Self::forget_before)), and of its answers the first hundred thousand or so.
     pub fn set_recording(&mut self, recording: bool) {
         self.recording = recording;
+    }
+
+    /// Nobody will ask for an event ([`event`](Self::event)): those that nothing else needs are not kept, if the
+    /// execution is not recorded either.
+    pub fn set_unseen(&mut self, unseen: bool) {
+        self.unseen = unseen;
+    }
+
+    /// Stores that wait in a buffer are found among the events.
+    #[inline]
+    pub(super) fn keeps_events(&self) -> bool {
+        self.recording || M::MODEL.is_hardware() && !(self.unseen && M::MODEL == Model::Sc)
     }
 
     #[inline]

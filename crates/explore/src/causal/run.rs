@@ -401,8 +401,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let Explorer { walk, graph, .. } = &mut *self.explorer;
         let half = walk.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
         let read = *graph.thread(thread).last().expect("its reading half");
-        let place = graph.node(read).place;
-        let write = graph.add(walk.new_node(thread, half.flags(), place, half.access));
+        let NodeData { place, access, .. } = *graph.node(read);
+        let write = graph.add(walk.new_node(thread, half.flags(), place, access));
         graph.set_value(write, half.written);
         graph.place_write(write, graph.position_of(read) + 1);
         walk.finish_half(thread, &half);

@@ -121,6 +121,14 @@ impl Cells {
         Cells { merged: self.merged.clone(), ..Cells::default() }
     }
 
+    /// Forgets everything, keeping allocations.
+    pub(super) fn clear(&mut self) {
+        self.merged.clear();
+        self.places.clear();
+        self.known.clear();
+        self.wider = None;
+    }
+
     /// The cells to start over with, if that is what has to be done.
     pub fn take_merged(&mut self) -> Option<Cells> {
         self.wider.take().map(|merged| Cells { merged, ..Cells::default() })

@@ -32,29 +32,41 @@ pub(crate) fn read_effect(
     }
 }
 
-/// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value.
-pub(crate) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) {
+impl ReadEffect {
+    /// What a read with this effect is.
+    fn flags(&self, access: &Access) -> Flags {
+        match self {
+            ReadEffect::Load { order, failed_rmw, .. } => {
+                load_flags(*order).with(Flags::when(*failed_rmw, Flags::FAILED))
+            }
+            ReadEffect::Rmw { weaves, .. } => {
+                let order = match *access {
+                    Access::Rmw { order, .. } => order.load(),
+                    Access::CompareExchange { success, .. } => success.load(),
+                    Access::Store { order: StoreOrder::Plain, .. } => LoadOrder::Plain,
+                    _ => RmwOrder::Relaxed.load(),
+                };
+                load_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(*weaves, Flags::WEAVES))
+            }
+            ReadEffect::Blocked => Flags::READ.with(Flags::BLOCKED),
+        }
+    }
+}
+
+/// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value. Its effect on its
+/// thread.
+pub(crate) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) -> ReadEffect {
     let data = graph.node(read);
     let value = graph.written(data.place, source);
-    let flags = read_flags(graph.location(data.place), &data.access, value, variant, sets);
+    let effect = read_effect(graph.location(data.place), &data.access, value, variant, sets);
+    let flags = effect.flags(&data.access);
     graph.set_source(read, source, value, variant, flags);
+    effect
 }
 
 /// What a read of this value is.
 pub(crate) fn read_flags(cell: Location, access: &Access, value: Value, variant: u32, sets: &mut WaitSets) -> Flags {
-    match read_effect(cell, access, value, variant, sets) {
-        ReadEffect::Load { order, failed_rmw, .. } => load_flags(order).with(Flags::when(failed_rmw, Flags::FAILED)),
-        ReadEffect::Rmw { weaves, .. } => {
-            let order = match *access {
-                Access::Rmw { order, .. } => order.load(),
-                Access::CompareExchange { success, .. } => success.load(),
-                Access::Store { order: StoreOrder::Plain, .. } => LoadOrder::Plain,
-                _ => RmwOrder::Relaxed.load(),
-            };
-            load_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES))
-        }
-        ReadEffect::Blocked => Flags::READ.with(Flags::BLOCKED),
-    }
+    read_effect(cell, access, value, variant, sets).flags(access)
 }
 
 pub(crate) fn store_flags(order: StoreOrder) -> Flags {

@@ -114,6 +114,25 @@ impl<T: Threads> Explorer<T> {
         &self.walk.program
     }
 
+    /// An exploration of another program that has not begun, in the memory of this one.
+    pub fn renew(&mut self, program: T, options: Options) {
+        if options.model != self.options.model {
+            self.checker = Checker::new(options.model);
+        }
+        self.options = options;
+        self.walk.renew(program, options.drains, options.max_events);
+        self.walk.rounds = options.rounds;
+        self.cells.clear();
+        self.recycle_all();
+        self.waiting.clear();
+        self.preemptions = options.preemptions.map(|most| Preemptions::new(most, options.model));
+    }
+
+    /// How many graphs it has memory for.
+    pub fn graphs(&self) -> usize {
+        self.contexts.len() + self.pool.len()
+    }
+
     /// Explores everything. `visitor` is made anew, by `begin`, if the exploration has to start over because accesses
     /// turned out to overlap.
     pub fn explore<V: Visitor<T>>(&mut self, begin: impl FnMut() -> V) -> Result<V, ExploreError> {
@@ -123,10 +142,28 @@ impl<T: Threads> Explorer<T> {
     /// The same; `between` is called after every run of the program and may end it.
     pub fn explore_with<V: Visitor<T>>(
         &mut self,
-        begin: impl FnMut() -> V,
-        between: impl FnMut(&mut Self) -> Flow,
+        mut begin: impl FnMut() -> V,
+        mut between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<V, ExploreError> {
-        self.explore_from(vec![Task::root()], begin, between)
+        // The root as a task would take memory of its own.
+        self.waiting.clear();
+        self.cells.clear();
+        self.walk.unobserved.clear();
+        self.recycle_all();
+        let mut context = self.fresh_context();
+        context.graph.clear();
+        context.todo.clear();
+        self.contexts.push(context);
+        let mut visitor = begin();
+        match self.explore_contexts(true, &mut visitor, &mut between) {
+            Ok(_) => Ok(visitor),
+            Err(Restart::Anew(task)) => self.explore_from(vec![*task], begin, between),
+            Err(Restart::Error(error)) => Err(error),
+        }
+    }
+
+    fn fresh_context(&mut self) -> Context {
+        self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() })
     }
 
     /// The same for part of an exploration: what another has [left](Self::left).
@@ -184,20 +221,30 @@ impl<T: Threads> Explorer<T> {
         &mut self,
         task: Task,
         visitor: &mut V,
-        mut between: impl FnMut(&mut Self) -> Flow,
+        between: impl FnMut(&mut Self) -> Flow,
     ) -> Result<Flow, Restart<Task>> {
         self.cells = task.cells;
         self.walk.sets.learn(&task.sets);
         self.walk.loops |= task.loops;
         self.walk.unobserved = task.unobserved;
         self.walk.volunteers |= task.volunteers;
-        let volunteers = self.walk.volunteers;
         self.recycle_all();
-        let mut context = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
+        let mut context = self.fresh_context();
         context.graph = task.graph;
         context.todo = task.todo;
-        let mut pending = context.todo.is_empty();
+        let pending = context.todo.is_empty();
         self.contexts.push(context);
+        self.explore_contexts(pending, visitor, between)
+    }
+
+    /// Explores what lies in `contexts`. Is the last graph one that was not run yet?
+    fn explore_contexts<V: Visitor<T>>(
+        &mut self,
+        mut pending: bool,
+        visitor: &mut V,
+        mut between: impl FnMut(&mut Self) -> Flow,
+    ) -> Result<Flow, Restart<Task>> {
+        let volunteers = self.walk.volunteers;
         loop {
             if !pending && !self.backtrack() {
                 return Ok(Flow::Continue(()));
@@ -421,7 +468,7 @@ impl<T: Threads> Explorer<T> {
     /// Opens a new context in which `read` reads `write`, and nothing that depended on its old source is left. A
     /// guarded read that `write` does not let through waits instead.
     fn revisit(&mut self, write: Node, read: Node, variant: u32) -> bool {
-        let mut child = self.pool.pop().unwrap_or_else(|| Context { graph: Graph::new(), todo: Vec::new() });
+        let mut child = self.fresh_context();
         let parent = self.contexts.last_mut().expect("a revisit has a context");
         parent.graph.unplace_write(write);
         let from = &parent.graph;

@@ -2,14 +2,14 @@
 
 use super::cells::extract;
 use super::error::ExploreError;
-use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
+use super::event::{ReadEffect, is_forced, is_join, set_source, store_flags, write_flags};
 use super::explorer::{Context, Explorer, Options, Races};
 use super::maximal::{maximal_after, race_with};
 use super::task::Alternative;
 use super::visitor::Stuck;
 use super::walk::{Around, Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};
-use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
 use fencepost_trace::{Access, Guard, Model, StoreOrder, ThreadId, Value};
 
 /// Whether a run of the program came to an end that is to be reported.
@@ -70,6 +70,9 @@ impl<T: Threads> Explorer<T> {
                 }
                 _ => continue,
             }
+            if self.walk.threads[t].awaits.is_some_and(|place| graph.writes(place).len() == 1) {
+                continue;
+            }
             let access = match self.walk.settle(&current(&mut self.contexts).graph, thread) {
                 Settled::Access(access) => access,
                 Settled::Exit => {
@@ -102,6 +105,7 @@ impl<T: Threads> Explorer<T> {
             }
             if is_join(at) && context.graph.writes(place).len() == 1 {
                 // The thread that it joins has not ended yet.
+                self.walk.threads[t].awaits = Some(place);
                 continue;
             }
             if is_blocked(&context.graph, &access, place, &self.walk.sets) {
@@ -155,8 +159,8 @@ impl<T: Threads> Explorer<T> {
         let read = self.note_sources(thread, access, place);
         let graph = &mut current(&mut self.contexts).graph;
         let source = *graph.writes(place).last().expect("the initial write is always there");
-        set_source(graph, read, source, 0, &mut self.walk.sets);
-        self.walk.apply_read(graph, read);
+        let effect = set_source(graph, read, source, 0, &mut self.walk.sets);
+        self.walk.apply_effect(graph, read, effect);
         self.race_of_last()
     }
 
@@ -196,8 +200,8 @@ impl<T: Threads> Explorer<T> {
                     if position == last && variant == 0 {
                         break;
                     }
-                    set_source(graph, read, source, variant, sets);
-                    let refused = graph.node(read).flags.has(Flags::BLOCKED);
+                    let effect = set_source(graph, read, source, variant, sets);
+                    let refused = matches!(effect, ReadEffect::Blocked);
                     if !refused && self.checker.admits(graph, read) {
                         todo.push(Alternative::Source { read, source, variant });
                     }
@@ -244,8 +248,8 @@ impl<T: Threads> Explorer<T> {
         let half = self.walk.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
         let context = current(&mut self.contexts);
         let read = *context.graph.thread(thread).last().expect("its reading half");
-        let place = context.graph.node(read).place;
-        let new = self.walk.new_node(thread, half.flags(), place, half.access);
+        let NodeData { place, access, .. } = *context.graph.node(read);
+        let new = self.walk.new_node(thread, half.flags(), place, access);
         let write = context.graph.add(new);
         context.graph.set_value(write, half.written);
         note_revisits(context, write, &self.options, &self.walk.sets);

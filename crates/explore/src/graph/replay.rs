@@ -8,7 +8,7 @@ use super::trace::trace_of;
 use super::walk::{Ending, Settled, State, Walk};
 use fencepost_engine::Threads;
 use fencepost_memory::axioms;
-use fencepost_memory::graph::{Flags, Graph, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
 use fencepost_trace::{Access, EventId, GraphStep, Model, Outcome, ThreadId, Trace};
 
 /// Runs `program` along `steps` and returns the trace, which has been checked against the model's axioms, and its
@@ -96,8 +96,8 @@ impl<T: Threads> Builder<T> {
         if let Some(half) = run.half.take() {
             self.walk.finish_half(thread, &half);
             let read = *self.graph.thread(thread).last().expect("its reading half");
-            let place = self.graph.node(read).place;
-            let write = self.graph.add(self.walk.new_node(thread, half.flags(), place, half.access));
+            let NodeData { place, access, .. } = *self.graph.node(read);
+            let write = self.graph.add(self.walk.new_node(thread, half.flags(), place, access));
             self.graph.set_value(write, half.written);
             return Ok(Some(write));
         }

@@ -5,7 +5,7 @@ use super::event::{ReadEffect, is_forced, read_effect, store_flags};
 use super::rounds::{self, Effect};
 use super::visitor::{End, Stuck};
 use fencepost_engine::{Lowering, Position, Stage, Threads, WaitSets};
-use fencepost_memory::graph::{Flags, Graph, NewNode, Node, Place};
+use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
 use fencepost_trace::{Access, Failure, Location, Op, Reply, StoreOrder, ThreadId, Value};
 use rustc_hash::FxHashMap;
 
@@ -39,6 +39,10 @@ pub(crate) struct ThreadRun {
     pub(crate) half: Option<Half>,
     /// A read of what has not been written yet in this run, where values are those of one run.
     deferred: Option<Node>,
+    /// The labels of its reads so far, as bits.
+    met: u64,
+    /// The place of the end of a thread that it waits for, if that was not there when it was looked at.
+    pub(crate) awaits: Option<Place>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +50,6 @@ pub(crate) struct Half {
     order: StoreOrder,
     pub(crate) written: Value,
     reply: Reply,
-    pub(crate) access: Access,
     weaves: bool,
 }
 
@@ -184,6 +187,9 @@ pub(crate) struct Walk<T> {
     pub(super) observed: Option<ThreadId>,
     /// The threads that have ended the process. Each of them may be the one that does.
     pub(crate) ends: Vec<End>,
+    /// The number of this run, and by place that of the run whose initial value is known.
+    run: u64,
+    known_initial: Vec<u64>,
 }
 
 impl<T: Threads> Walk<T> {
@@ -204,6 +210,8 @@ impl<T: Threads> Walk<T> {
             unobserved: Vec::new(),
             observed: None,
             ends: Vec::new(),
+            run: 0,
+            known_initial: Vec::new(),
         }
     }
 
@@ -213,8 +221,18 @@ impl<T: Threads> Walk<T> {
         Walk { creation: Some(Creation::default()), ..self }
     }
 
+    /// The same for another program, keeping allocations.
+    pub(crate) fn renew(&mut self, program: T, hardware: bool, patience: usize) {
+        let (mut threads, mut names) = (std::mem::take(&mut self.threads), std::mem::take(&mut self.names));
+        let (known_initial, run) = (std::mem::take(&mut self.known_initial), self.run);
+        threads.clear();
+        names.clear();
+        *self = Walk { threads, names, known_initial, run, ..Walk::new(program, hardware, patience) };
+    }
+
     /// Puts the program back to its beginning.
     pub(crate) fn start(&mut self) {
+        self.run += 1;
         self.initial_threads = self.program.start();
         self.threads.clear();
         self.ends.clear();
@@ -242,6 +260,7 @@ impl<T: Threads> Walk<T> {
         if !self.program.return_to(position) {
             return false;
         }
+        self.run += 1;
         self.threads.clone_from(threads);
         self.creation.clone_from(creation);
         self.ends.clone_from(ends);
@@ -250,7 +269,16 @@ impl<T: Threads> Walk<T> {
 
     fn add_thread(&mut self, thread: ThreadId, spawned: bool, state: State) {
         let lowering = Lowering::start(thread, spawned, self.hardware);
-        self.threads.push(ThreadRun { lowering, state, spawned: 0, performed: 0, half: None, deferred: None });
+        self.threads.push(ThreadRun {
+            lowering,
+            state,
+            spawned: 0,
+            performed: 0,
+            half: None,
+            deferred: None,
+            met: 0,
+            awaits: None,
+        });
     }
 
     /// Runs `thread` to its next access.
@@ -308,8 +336,7 @@ impl<T: Threads> Walk<T> {
 
     /// Lets a thread take a step that is in the graph already.
     pub(crate) fn replay(&mut self, graph: &mut Graph, node: Node) -> Result<(), ExploreError> {
-        let data = *graph.node(node);
-        let thread = data.thread;
+        let NodeData { thread, flags, label, digest, .. } = *graph.node(node);
         let t = thread.index();
         if self.threads.get(t).is_none_or(|run| run.state != State::Ready) {
             return Err(ExploreError::Nondeterministic(thread));
@@ -320,7 +347,7 @@ impl<T: Threads> Walk<T> {
         }
         if let Some(half) = self.threads[t].half.take() {
             if relocated {
-                graph.refresh(node, half.access, half.written, data.digest);
+                graph.refresh(node, access_of_half(graph, node), half.written, digest);
             }
             self.finish_half(thread, &half);
             return Ok(());
@@ -331,15 +358,15 @@ impl<T: Threads> Walk<T> {
         if relocated {
             return self.replay_relocated(graph, node, access);
         }
-        if access != data.access {
+        if access != graph.node(node).access {
             return Err(ExploreError::Nondeterministic(thread));
         }
-        if data.flags.has(Flags::READ) {
+        if flags.has(Flags::READ) {
             // Rounds of a loop are compared within one run: what is left in registers and on the stack by functions
             // that have returned may differ from run to run.
-            if self.loops & bit_of(data.label) != 0 {
+            if self.loops & bit_of(label) != 0 {
                 let digest = self.local_state(thread).unwrap_or(0);
-                graph.refresh(node, data.access, data.value, digest);
+                graph.refresh(node, access, graph.node(node).value, digest);
             }
             self.apply_read(graph, node);
         } else if graph.is_wait(node) {
@@ -352,12 +379,12 @@ impl<T: Threads> Walk<T> {
 
     /// The same where values are those of one run: they are taken from this one.
     fn replay_relocated(&mut self, graph: &mut Graph, node: Node, access: Access) -> Result<(), ExploreError> {
-        let data = *graph.node(node);
-        let (thread, t) = (data.thread, data.thread.index());
+        let NodeData { thread, flags, place, source, value, label, .. } = *graph.node(node);
+        let t = thread.index();
         let nondeterministic = ExploreError::Nondeterministic(thread);
         let mut access = access;
-        if access.location() != data.access.location()
-            && let Some(at) = data.access.location()
+        if access.location() != graph.node(node).access.location()
+            && let Some(at) = graph.node(node).access.location()
             && let Some(op) = self.program.identify(thread, at)
         {
             let lowering = &mut self.threads[t].lowering;
@@ -366,23 +393,25 @@ impl<T: Threads> Walk<T> {
                 access = again;
             }
         }
-        if !is_alike(&access, &data.access) {
+        if !is_alike(&access, &graph.node(node).access) {
             return Err(nondeterministic);
         }
-        if data.place != Place::NONE {
-            self.refresh_initial(graph, data.place);
+        if place != Place::NONE {
+            self.refresh_initial(graph, place);
         }
         let value = match access {
-            Access::Store { value, .. } if data.flags.has(Flags::WRITE) => value,
-            _ => data.value,
+            Access::Store { value, .. } if flags.has(Flags::WRITE) => value,
+            _ => value,
         };
-        let digest = if data.flags.has(Flags::READ) { self.noted_state(thread, data.label) } else { 0 };
+        let digest = if flags.has(Flags::READ) { self.noted_state(thread, label) } else { 0 };
         graph.refresh(node, access, value, digest);
         if graph.is_wait(node) {
             self.threads[t].performed += 1;
-        } else if data.flags.has(Flags::READ) {
-            self.threads[t].deferred = Some(node);
-            if data.source < node {
+        } else if flags.has(Flags::READ) {
+            let run = &mut self.threads[t];
+            run.deferred = Some(node);
+            run.met |= bit_of(label);
+            if source < node {
                 self.catch_up(graph, thread)?;
             }
         } else {
@@ -396,18 +425,19 @@ impl<T: Threads> Walk<T> {
     /// what it reads; its thread takes no further step before that, so that nobody misses it.
     fn catch_up(&mut self, graph: &mut Graph, thread: ThreadId) -> Result<(), ExploreError> {
         let Some(node) = self.threads[thread.index()].deferred.take() else { return Ok(()) };
-        let data = *graph.node(node);
-        let value = graph.written(data.place, data.source);
-        let writes = match read_effect(graph.location(data.place), &data.access, value, data.variant, &mut self.sets) {
+        let NodeData { place, source, variant, flags, access, digest, .. } = *graph.node(node);
+        let value = graph.written(place, source);
+        let effect = read_effect(graph.location(place), &access, value, variant, &mut self.sets);
+        let writes = match effect {
             ReadEffect::Blocked => return Err(ExploreError::Nondeterministic(thread)),
             ReadEffect::Load { .. } => false,
             ReadEffect::Rmw { .. } => true,
         };
-        if writes != data.flags.has(Flags::EXCLUSIVE) {
+        if writes != flags.has(Flags::EXCLUSIVE) {
             return Err(ExploreError::Nondeterministic(thread));
         }
-        graph.refresh(node, data.access, value, data.digest);
-        self.apply_read(graph, node);
+        graph.refresh(node, access, value, digest);
+        self.apply_effect(graph, node, effect);
         Ok(())
     }
 
@@ -417,7 +447,14 @@ impl<T: Threads> Walk<T> {
     }
 
     /// What a place holds initially, in this run.
-    pub(crate) fn refresh_initial(&self, graph: &mut Graph, place: Place) {
+    pub(crate) fn refresh_initial(&mut self, graph: &mut Graph, place: Place) {
+        if self.known_initial.len() <= place.index() {
+            self.known_initial.resize(place.index() + 1, 0);
+        }
+        // Whoever was the first to use the object has said it, once.
+        if std::mem::replace(&mut self.known_initial[place.index()], self.run) == self.run {
+            return;
+        }
         let at = graph.location(place);
         if at.as_hidden().is_none() {
             graph.set_initial(place, self.program.initial(at));
@@ -427,17 +464,27 @@ impl<T: Threads> Walk<T> {
     /// The effect of a read on its thread.
     pub(crate) fn apply_read(&mut self, graph: &Graph, node: Node) {
         let data = graph.node(node);
+        let location = graph.location(data.place);
+        let effect = read_effect(location, &data.access, data.value, data.variant, &mut self.sets);
+        self.apply_effect(graph, node, effect);
+    }
+
+    /// The same where it is known what that is.
+    pub(crate) fn apply_effect(&mut self, graph: &Graph, node: Node, effect: ReadEffect) {
+        let data = graph.node(node);
         if let Some(creation) = &mut self.creation {
             creation.performs(data.thread);
             creation.takes(data.thread, data.access.location());
         }
         let run = &mut self.threads[data.thread.index()];
         run.performed += 1;
-        match read_effect(graph.location(data.place), &data.access, data.value, data.variant, &mut self.sets) {
+        run.met |= bit_of(data.label);
+        run.awaits = None;
+        match effect {
             ReadEffect::Blocked => unreachable!("internal error: a read that its guard does not let through"),
             ReadEffect::Load { reply, .. } => run.lowering.performed(reply),
             ReadEffect::Rmw { order, written, reply, weaves } => {
-                run.half = Some(Half { order, written, reply, access: data.access, weaves });
+                run.half = Some(Half { order, written, reply, weaves });
             }
         }
     }
@@ -483,6 +530,9 @@ impl<T: Threads> Walk<T> {
     /// write, and that nobody has observed.
     pub(super) fn goes_around(&mut self, graph: &Graph, thread: ThreadId, more: u32) -> Around {
         let label = self.program.label(thread);
+        if self.threads[thread.index()].met & bit_of(label) == 0 {
+            return Around::No;
+        }
         let events = graph.thread(thread);
         let mut digest = None;
         let mut writes = 0;
@@ -690,6 +740,12 @@ impl<T: Threads> Walk<T> {
         run.performed += 1;
         run.lowering.performed(half.reply);
     }
+}
+
+/// What the program asked for where `write` is the writing half of an RMW.
+pub(crate) fn access_of_half(graph: &Graph, write: Node) -> Access {
+    let read = graph.previous(write).expect("a writing half follows its reading half");
+    graph.node(read).access
 }
 
 /// Are these the same accesses but for the values that they carry?

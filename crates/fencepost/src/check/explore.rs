@@ -2,15 +2,17 @@
 
 use super::config::Config;
 use super::failure::Shown;
-use super::worker;
+use super::worker::{self, Place};
 use crate::rt::{Context, FaultKind, Program, Settings};
 use fencepost_explore::Outlook;
 use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
 use fencepost_explore::graph::{steps_of, steps_to_end};
 use fencepost_memory::graph::{Graph, Node};
 use fencepost_trace::{
-    EventKind, Failure as Failed, FindingKind, GraphStep, Label, Limits, Outcome, Plan, StrategySpec, ThreadId, Trace,
+    EventKind, Failure as Failed, FindingKind, GraphStep, Label, Limits, Model, Outcome, Plan, StrategySpec, ThreadId,
+    Trace,
 };
+use std::cell::Cell;
 use std::time::Instant;
 
 /// What came of an exploration.
@@ -99,12 +101,10 @@ impl Found {
     pub(super) fn leak(plan: impl FnOnce() -> Plan) -> Option<Found> {
         let context = Program::context();
         let tracked = context.tracked.borrow();
-        let mut left: Vec<_> = tracked.iter().map(|(number, what)| (*number, *what)).collect();
+        let (left, (what, at)) = (tracked.left(), tracked.first()?);
         drop(tracked);
-        left.sort_unstable_by_key(|(number, _)| *number);
-        let (_, (what, at)) = *left.first()?;
         let label = Context::describe(at);
-        let others = if left.len() > 1 { format!(", and {} others", left.len() - 1) } else { String::new() };
+        let others = if left > 1 { format!(", and {} others", left - 1) } else { String::new() };
         let message =
             format!("not gone when all threads have ended: {what} made at {}:{}{others}", label.file, label.line);
         Some(Found::new(FindingKind::Leak, message, plan()))
@@ -143,7 +143,7 @@ impl<'a> Watch<'a> {
         let context = Program::context();
         self.explored.suspects = !self.settings.watches_heap && context.waits.get();
         self.explored.loops = context.loops.get();
-        if self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
+        if context.must_move() || self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
             Flow::Break(())
         } else {
             Flow::Continue(())
@@ -270,18 +270,51 @@ impl Visitor<Program> for Watch<'_> {
     }
 }
 
-/// Explores everything that `config` permits, on kernel threads of its own.
-pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, String> {
+thread_local! {
+    /// The exploration of the last check on this kernel thread: most checks are so short that the memory of an
+    /// exploration takes a good part of their time.
+    static KEPT: Cell<Option<Explorer<Program>>> = const { Cell::new(None) };
+}
+
+/// An exploration that has needed more graphs than this is not kept.
+const FEW_GRAPHS: usize = 256;
+
+fn explorer_of(program: Program, options: Options) -> Result<Explorer<Program>, ExploreError> {
+    match KEPT.take() {
+        Some(mut kept) => {
+            kept.renew(program, options);
+            Ok(kept)
+        }
+        None => Explorer::new(program, options),
+    }
+}
+
+fn keep(mut explorer: Explorer<Program>) {
+    if explorer.graphs() <= FEW_GRAPHS {
+        // What the test has captured goes now.
+        let options = Options::new(Model::C11);
+        explorer.renew(Program::none(), options);
+        KEPT.set(Some(explorer));
+    }
+}
+
+/// Explores everything that `config` permits.
+pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> Result<Explored, String> {
     let (own_config, own_program) = (config.clone(), program.clone());
-    let watches = worker::run(move || {
-        let (config, program) = (&own_config, own_program);
+    let watches = worker::run(place, move || {
+        let (config, program) = (&own_config, own_program.clone());
         let settings = program.settings();
         let count = std::sync::atomic::AtomicU64::new(0);
         if config.jobs > 1 {
-            return explore_parallel(&program, options(config), config.jobs, || Watch::new(config, settings, &count))
+            // On threads that are there for this alone.
+            let begin = || {
+                Program::context().is_expendable.set(true);
+                Watch::new(config, settings, &count)
+            };
+            return explore_parallel(&program, options(config), config.jobs, begin)
                 .map(|watches| watches.into_iter().map(|w| (w.explored, w.limited)).collect());
         }
-        let mut explorer = Explorer::new(program, options(config))?;
+        let mut explorer = explorer_of(program, options(config))?;
         let is_limited = config.max_executions.is_some() || config.max_time.is_some();
         let mut outlook = Outlook::default();
         let begin = || {
@@ -292,8 +325,10 @@ pub(super) fn explore(config: &Config, program: &Program) -> Result<Explored, St
             if is_limited {
                 outlook.note(explorer.alternatives(), count.load(std::sync::atomic::Ordering::Relaxed));
             }
-            Flow::Continue(())
+            // Not every execution is told of.
+            if Program::context().must_move() { Flow::Break(()) } else { Flow::Continue(()) }
         });
+        keep(explorer);
         let observed = Program::context().arcs_observed.get();
         if observed && !settings.exact_arcs {
             // Who is the last to drop an `Arc` was not part of the model: what came of it does not count.
@@ -334,7 +369,7 @@ pub(super) fn describe(error: &ExploreError) -> String {
 /// Runs one execution again: as it is shown, and what was found.
 pub(super) fn again(config: &Config, program: &Program, plan: &Plan) -> (Option<Shown>, Option<Found>) {
     let (config, mut program, mut plan) = (config.clone(), program.clone(), plan.clone());
-    worker::run(move || {
+    worker::run_apart(move || {
         plan.limits.max_steps = plan.limits.max_steps.max(config.max_events as u64 * 8);
         let is_graph = matches!(plan.strategy, StrategySpec::Graph { .. });
         if !is_graph {

@@ -15,10 +15,11 @@ use crate::rt::{self, Program, Settings};
 use explore::Found;
 use fencepost_trace::{FindingKind, Plan};
 use std::sync::Arc;
+use worker::Place;
 
 /// Checks every behaviour of `test` under C/C++20. Panics with a report if one fails.
 ///
-/// The test must not borrow: it is run on a thread of its own, or on several.
+/// The test must not borrow: if a thread of it panics, or with several jobs, it is run on threads of its own.
 #[track_caller]
 pub fn check(test: impl Fn() + Send + Sync + 'static) -> Summary {
     check_with(Config::default(), test)
@@ -93,11 +94,12 @@ impl Config {
         // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the
         // heap is left out until a loop seems to wait.
         let mut settings = Settings { watches_heap: false, loops: 0, ..self.settings(self.jobs > 1) };
+        let mut place = if self.thread_panics { Place::Apart } else { Place::Here };
         loop {
             let program = Program::new(Arc::clone(&test), settings);
             let outcome = match self.method {
-                Method::Graph => explore::explore(self, &program),
-                Method::Random { executions, seed } => sample::sample(self, &program, executions, seed),
+                Method::Graph => explore::explore(self, &program, &mut place),
+                Method::Random { executions, seed } => sample::sample(self, &program, (executions, seed), &mut place),
             };
             let mut outcome = outcome.map_err(|error| Failure::unusable(&error))?;
             if outcome.suspects {

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::explore::{Explored, Found, judge};
 use super::failure::Shown;
-use super::worker;
+use super::worker::{self, Place};
 use crate::rt::Program;
 use fencepost_engine::{Execution, Monitor, Next, Planned, RaceDetector, Sampler, Strategy, Threads};
 use fencepost_memory::{Machine, MachineOptions, with_machine};
@@ -14,10 +14,16 @@ fn limits(config: &Config) -> Limits {
     Limits { max_steps: config.max_events as u64 * 4 }
 }
 
-/// Runs `executions` of them, on a kernel thread of its own.
-pub(super) fn sample(config: &Config, program: &Program, executions: u64, seed: u64) -> Result<Explored, String> {
-    let (config, mut program) = (config.clone(), program.clone());
-    worker::run(move || {
+/// Runs `executions` of them.
+pub(super) fn sample(
+    config: &Config,
+    program: &Program,
+    (executions, seed): (u64, u64),
+    place: &mut Place,
+) -> Result<Explored, String> {
+    let (config, program) = (config.clone(), program.clone());
+    worker::run(place, move || {
+        let mut program = program.clone();
         let options = MachineOptions::with_buffer(None);
         Ok(with_machine!(config.model, &options, machine => {
             campaign(&config, &mut program, machine, executions, seed)
@@ -30,6 +36,7 @@ fn campaign<M: Machine>(config: &Config, program: &mut Program, machine: M, exec
     let mut told = started;
     let mut execution = Execution::with_monitor(machine, ());
     execution.set_recording(false);
+    execution.set_unseen(true);
     let mut explored = Explored::default();
     // One for all executions: it keeps its allocations.
     let mut sampler = Sampler::new(config.model, seed, &Sampling::default(), None);
@@ -37,6 +44,9 @@ fn campaign<M: Machine>(config: &Config, program: &mut Program, machine: M, exec
         let (seed, sampling) = (execution_seed(seed, number), Sampling::default().of_execution(number));
         sampler.begin(seed, &sampling);
         let outcome = run(&mut execution, program, &mut sampler, limits(config));
+        if Program::context().must_move() {
+            break;
+        }
         let plan = || Plan {
             model: config.model,
             buffer: None,

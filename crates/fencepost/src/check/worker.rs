@@ -1,8 +1,9 @@
-//! The kernel thread that checks run on.
+//! The kernel thread that a check runs on.
 //!
-//! A check needs one of its own: an execution that is left in the middle of a panic leaves the kernel thread with it.
-//! Making one, and stacks for fibers, takes longer than most checks. So each thread that checks keeps one for its next
-//! check, unless something was left behind on it.
+//! To hand a check over to another thread takes longer than most checks take. So it runs where it was asked for, until
+//! a thread of the program panics. An execution that is left in the middle of a panic leaves the kernel thread in it:
+//! std counts panics by kernel thread, and nothing can take one back. The check then begins again on a kernel thread of
+//! its own, which is kept for the next such check unless something was left behind on it.
 
 use crate::rt::Program;
 use std::cell::RefCell;
@@ -19,6 +20,7 @@ thread_local! {
 fn start() -> Sender<Job> {
     let (sender, jobs) = channel::<Job>();
     let run = move || {
+        Program::context().is_expendable.set(true);
         while let Ok(job) = jobs.recv() {
             if !job() {
                 return;
@@ -29,8 +31,43 @@ fn start() -> Sender<Job> {
     sender
 }
 
-/// Runs `job` on such a thread, and waits for it.
-pub(super) fn run<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'static) -> R {
+/// Where the rest of a check runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// On the kernel thread that asked for it.
+    Here,
+    /// On one of its own.
+    Apart,
+}
+
+/// Whatever becomes of a job: nobody runs on this kernel thread after it.
+struct Here;
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        Program::context().leave();
+    }
+}
+
+/// Runs `job`, and waits for it. If it is to be here and a thread of the program panics, it is run again apart, and so
+/// is all that comes after.
+pub(super) fn run<R: Send + 'static>(place: &mut Place, job: impl Fn() -> R + Send + 'static) -> R {
+    let context = Program::context();
+    // Somebody may have asked for it while this kernel thread panics.
+    if *place == Place::Here && !std::thread::panicking() && !context.is_past_panics() {
+        let _here = Here;
+        context.renew();
+        let result = job();
+        if !context.must_move() {
+            return result;
+        }
+    }
+    *place = Place::Apart;
+    run_apart(job)
+}
+
+/// Runs `job` on a kernel thread of its own, and waits for it.
+pub(super) fn run_apart<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'static) -> R {
     let (answer, answered) = channel();
     let job = move || {
         Program::context().renew();

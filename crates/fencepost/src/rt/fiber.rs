@@ -5,30 +5,28 @@
 //! that
 //! is no more. Its memory stays behind, and its stack is used again.
 
-use super::context::{Context, Fault, FaultKind, Newborn};
+use super::context::{Context, Fault, FaultKind};
 use super::local_state;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use fencepost_trace::{Failure, Op, Reply, ThreadId};
-use std::cell::RefCell;
+use fencepost_trace::{Failure, Op, ThreadId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
 /// How a fiber gives way.
 #[derive(Clone, Copy)]
 pub(super) struct Suspend {
-    yielder: *const Yielder<Reply, Op>,
+    yielder: *const Yielder<(), ()>,
     /// Where the stack of its bodies begins.
     base: usize,
 }
 
 impl Suspend {
-    /// To the engine, until it answers.
+    /// To the engine, until it answers. What is asked and answered is in the thread's state.
     #[inline]
-    pub(super) fn to_engine(self, op: Op) -> Reply {
+    pub(super) fn to_engine(self) {
         // SAFETY: the yielder lives on the fiber's own stack as long as the fiber runs, and only the code that runs on
         // this fiber gets here: `Context::running` says whose turn it is.
-        unsafe { (*self.yielder).suspend(op) }
+        unsafe { (*self.yielder).suspend(()) }
     }
 
     /// Where the stack of its bodies begins. What lies above is the coroutine's, and says among other things where the
@@ -38,12 +36,10 @@ impl Suspend {
     }
 }
 
-/// A fiber, and the place where it finds its next body.
+/// A fiber. It finds its next body in the state of its thread.
 pub(super) struct Fiber {
     /// Always there, but when it is taken apart.
-    coroutine: Option<Coroutine<Reply, Op, (), DefaultStack>>,
-    context: Rc<Context>,
-    next: Rc<RefCell<Option<Newborn>>>,
+    coroutine: Option<Coroutine<(), (), (), DefaultStack>>,
     /// Is it in the middle of a body?
     busy: bool,
 }
@@ -51,55 +47,50 @@ pub(super) struct Fiber {
 const STACK: usize = 512 << 10;
 
 impl Fiber {
-    pub(super) fn new(context: &Rc<Context>, thread: ThreadId) -> Fiber {
+    pub(super) fn new(context: &'static Context, thread: ThreadId) -> Fiber {
         let stack = DefaultStack::new(STACK).expect("fencepost: no memory for the stack of a thread under test");
         Fiber::on(stack, context, thread)
     }
 
-    fn on(stack: DefaultStack, context: &Rc<Context>, thread: ThreadId) -> Fiber {
-        let next: Rc<RefCell<Option<Newborn>>> = Rc::default();
-        let owner = Rc::clone(context);
-        let (context, bodies) = (Rc::clone(context), Rc::clone(&next));
-        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Reply, Op>, _: Reply| {
+    fn on(stack: DefaultStack, context: &'static Context, thread: ThreadId) -> Fiber {
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             loop {
                 let suspend = Suspend { yielder, base: local_state::here().stack() };
                 context.threads.borrow_mut()[thread.index()].suspend = Some(suspend);
                 if context.settings.get().watches_heap {
                     scrub();
                 }
-                let newborn = bodies.take().expect("internal error: a fiber runs without a body");
-                let ended = run(&context, thread, newborn);
-                yielder.suspend(ended);
+                let ended = run(context, thread);
+                context.threads.borrow_mut()[thread.index()].op = ended;
+                yielder.suspend(());
             }
         });
-        Fiber { coroutine: Some(coroutine), context: owner, next, busy: false }
-    }
-
-    /// Lets it run `newborn` when it is resumed next.
-    pub(super) fn begin(&mut self, newborn: Newborn) {
-        *self.next.borrow_mut() = Some(newborn);
+        Fiber { coroutine: Some(coroutine), busy: false }
     }
 
     /// Runs it to its next operation.
     #[inline]
-    pub(super) fn resume(&mut self, reply: Reply) -> Op {
+    pub(super) fn resume(&mut self) {
         self.busy = true;
         let coroutine = self.coroutine.as_mut().expect("internal error: a fiber without a coroutine");
-        match coroutine.resume(reply) {
-            CoroutineResult::Yield(op) => {
-                self.busy = !matches!(op, Op::Exit | Op::Fail(Failure::Panic));
-                op
-            }
+        match coroutine.resume(()) {
+            CoroutineResult::Yield(()) => {}
             CoroutineResult::Return(()) => unreachable!("internal error: a fiber has ended"),
         }
     }
 
+    /// It has come to the end of its body.
+    #[inline]
+    pub(super) fn rest(&mut self) {
+        self.busy = false;
+    }
+
     /// As new, whatever it was doing.
-    pub(super) fn reset(&mut self, thread: ThreadId) {
+    pub(super) fn reset(&mut self, context: &'static Context, thread: ThreadId) {
         if self.busy
             && let Some(stack) = self.abandon()
         {
-            *self = Fiber::on(stack, &Rc::clone(&self.context), thread);
+            *self = Fiber::on(stack, context, thread);
         }
     }
 
@@ -115,10 +106,8 @@ impl Fiber {
 
 impl Drop for Fiber {
     fn drop(&mut self) {
-        // Without a reason for this, the fiber is unwound from where it waits for its next body.
-        if self.busy || self.context.is_past_panics() {
-            drop(self.abandon());
-        }
+        // Nothing is lost where it waits for its next body, and elsewhere destructors must not run.
+        drop(self.abandon());
     }
 }
 
@@ -130,8 +119,12 @@ fn scrub() {
 }
 
 /// Runs the body of a thread, to the operation that ends it.
-fn run(context: &Context, thread: ThreadId, newborn: Newborn) -> Op {
-    context.threads.borrow_mut()[thread.index()].name = newborn.name;
+fn run(context: &Context, thread: ThreadId) -> Op {
+    let mut threads = context.threads.borrow_mut();
+    let state = &mut threads[thread.index()];
+    let newborn = state.newborn.take().expect("internal error: a fiber runs without a body");
+    state.name = newborn.name;
+    drop(threads);
     let ended = catch_unwind(AssertUnwindSafe(newborn.body));
     let locals = catch_unwind(AssertUnwindSafe(|| drop_locals(context, thread)));
     let panicked = ended.and(locals).err();

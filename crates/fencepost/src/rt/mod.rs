@@ -8,6 +8,7 @@
 //! - `heap`: what a thread has changed on the heap;
 //! - `local_state`: where a thread stands and what its variables hold, for loops that wait;
 //! - `panics`: panics of the program are kept, not printed;
+//! - `tracked`: what must be gone when an execution ends;
 //! - `program`: all of this as [`Threads`](fencepost_engine::Threads).
 
 mod cells;
@@ -18,6 +19,7 @@ mod local_state;
 mod objects;
 mod panics;
 mod program;
+mod tracked;
 
 pub(crate) use cells::{Plain, PlainAccess};
 pub(crate) use context::{Context, FaultKind, Newborn, Settings, ask, current};

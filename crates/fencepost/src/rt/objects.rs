@@ -61,18 +61,19 @@ impl Kind {
 pub(super) struct Object {
     kind: Kind,
     name: u64,
+    /// Where it is; nowhere if it is plain memory.
+    pub(super) at: Location,
     /// Who made it, when (as one more than the number of its events), and where; if that is known.
     pub(super) created: Option<(ThreadId, u32, u32)>,
     pub(super) plain: PlainState,
 }
 
-impl Object {
-    pub(super) fn location(&self) -> Location {
-        match self.kind {
-            Kind::Memory(size) => Location::new(self.name << 4, size),
-            Kind::Hidden(kind) => Location::hidden(kind, self.name << 3),
-            Kind::Plain => Location::new(0, Size::B1),
-        }
+/// Where the object of this kind and name is.
+fn place(kind: Kind, name: u64) -> Location {
+    match kind {
+        Kind::Memory(size) => Location::new(name << 4, size),
+        Kind::Hidden(kind) => Location::hidden(kind, name << 3),
+        Kind::Plain => Location::new(0, Size::B1),
     }
 }
 
@@ -109,17 +110,22 @@ impl Objects {
             return false;
         }
         let initial = self.names.remove(&object.name).unwrap_or(0);
-        object.name = name;
+        (object.name, object.at) = (name, place(object.kind, name));
         self.names.insert(name, initial);
         true
     }
 }
 
 impl Context {
+    /// What the stamps of the execution at hand begin with.
+    pub(super) fn stamp_of_execution(&self) -> u64 {
+        (self.worker << EXECUTION_BITS | self.execution.get() & ((1 << EXECUTION_BITS) - 1)) << INDEX_BITS
+    }
+
     /// The number of the object with this stamp, and whether it is new in this execution.
     #[inline]
     pub(super) fn object(&self, stamp: &Stamp, kind: Kind, initial: impl FnOnce() -> u128) -> (u32, bool) {
-        let own = (self.worker << EXECUTION_BITS | self.execution.get() & ((1 << EXECUTION_BITS) - 1)) << INDEX_BITS;
+        let own = self.own.get();
         let seen = stamp.0.load(Ordering::Relaxed);
         if seen >> INDEX_BITS << INDEX_BITS == own && seen != 0 {
             return ((seen & ((1 << INDEX_BITS) - 1)) as u32, false);
@@ -153,7 +159,7 @@ impl Context {
         if kind != Kind::Plain {
             objects.names.insert(name, initial);
         }
-        objects.list.push(Object { kind, name, created: None, plain: PlainState::default() });
+        objects.list.push(Object { kind, name, at: place(kind, name), created: None, plain: PlainState::default() });
         (index, true)
     }
 
@@ -176,7 +182,7 @@ impl Context {
 impl Context {
     /// Has the object with this stamp been used in this execution?
     pub(crate) fn knows(&self, stamp: &Stamp) -> bool {
-        let own = (self.worker << EXECUTION_BITS | self.execution.get() & ((1 << EXECUTION_BITS) - 1)) << INDEX_BITS;
+        let own = self.own.get();
         let seen = stamp.0.load(Ordering::Relaxed);
         let address = std::ptr::from_ref(stamp).addr();
         seen != 0 && (seen >> INDEX_BITS << INDEX_BITS == own || self.objects.borrow().foreign.contains_key(&address))

@@ -19,6 +19,7 @@ pub(super) fn install() {
 
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     let Some(context) = current() else { return false };
+    context.has_panicked.set(true);
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a value that is no text");
@@ -29,7 +30,7 @@ fn keep(info: &PanicHookInfo<'_>) -> bool {
         let first = context.state(|state| state.panic.take()).unwrap_or_default();
         let message = format!("{first}: {text}, and the process would be aborted");
         let fault = Fault { kind: FaultKind::Abort, message, places: Vec::new() };
-        fail(&context, fault, std::panic::Location::caller());
+        fail(context, fault, std::panic::Location::caller());
     }
     context.state(|state| {
         let message = format!("{text}{place}");

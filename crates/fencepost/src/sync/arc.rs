@@ -146,7 +146,7 @@ impl<T: ?Sized> Arc<T> {
     }
 
     /// The context, if counts are locations. What looks at counts calls this.
-    fn exact(&self) -> Option<std::rc::Rc<Context>> {
+    fn exact(&self) -> Option<&'static Context> {
         observed();
         rt::current().filter(|context| context.settings.get().exact_arcs)
     }
@@ -155,7 +155,7 @@ impl<T: ?Sized> Arc<T> {
     fn is_unique(&self) -> bool {
         match self.exact() {
             None => StdArc::strong_count(self.std()) == 1,
-            Some(context) => self.control.look(&context, LoadOrder::Acquire, Caller::caller()) == 1,
+            Some(context) => self.control.look(context, LoadOrder::Acquire, Caller::caller()) == 1,
         }
     }
 
@@ -164,7 +164,7 @@ impl<T: ?Sized> Arc<T> {
     pub fn strong_count(this: &Arc<T>) -> usize {
         match this.exact() {
             None => StdArc::strong_count(this.std()),
-            Some(context) => this.control.look(&context, LoadOrder::Relaxed, Caller::caller()) as usize,
+            Some(context) => this.control.look(context, LoadOrder::Relaxed, Caller::caller()) as usize,
         }
     }
 
@@ -264,7 +264,7 @@ impl<T: ?Sized> Weak<T> {
         let context = rt::current().filter(|context| context.settings.get().exact_arcs);
         if let Some(context) = context {
             let caller = Caller::caller();
-            let mut seen = control.look(&context, LoadOrder::Relaxed, caller);
+            let mut seen = control.look(context, LoadOrder::Relaxed, caller);
             let at = context.locate(&control.stamp, Kind::Memory(Size::B8), caller, || 1);
             loop {
                 if seen == 0 {
@@ -279,7 +279,7 @@ impl<T: ?Sized> Weak<T> {
                     weak: false,
                     guard: Guard::Any,
                 };
-                let reply = ask(&context, Op::Access(access), caller);
+                let reply = ask(context, Op::Access(access), caller);
                 if reply.success {
                     break;
                 }
@@ -336,7 +336,7 @@ impl<T: ?Sized> Clone for Arc<T> {
     fn clone(&self) -> Self {
         if let Some(context) = rt::current() {
             if context.settings.get().exact_arcs {
-                self.control.count(&context, RmwOrder::Relaxed, Update::Add(Value(1)), Caller::caller());
+                self.control.count(context, RmwOrder::Relaxed, Update::Add(Value(1)), Caller::caller());
             }
         } else {
             self.control.strong.set(StdArc::strong_count(self.std()) + 1);
@@ -368,8 +368,8 @@ impl<T: ?Sized> Drop for Arc<T> {
         let caller = Caller::caller();
         let before = self.control.graveyard.replace(Some(value));
         drop(before);
-        if self.control.count(&context, RmwOrder::Release, Update::Sub(Value(1)), caller) == 1 {
-            ask(&context, Op::Access(Access::Fence { order: FenceOrder::Acquire }), caller);
+        if self.control.count(context, RmwOrder::Release, Update::Sub(Value(1)), caller) == 1 {
+            ask(context, Op::Access(Access::Fence { order: FenceOrder::Acquire }), caller);
             self.control.gone();
             let last = self.control.graveyard.take();
             drop(last);

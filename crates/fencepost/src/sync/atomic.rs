@@ -53,7 +53,7 @@ pub fn fence(order: Ordering) {
         Ordering::SeqCst => FenceOrder::SeqCst,
         _ => panic!("there is no such thing as a relaxed fence"),
     };
-    ask(&context, Op::Access(Access::Fence { order }), Caller::caller());
+    ask(context, Op::Access(Access::Fence { order }), Caller::caller());
 }
 
 /// A location of the execution at hand, and how it is accessed.
@@ -103,7 +103,7 @@ macro_rules! at {
                 let caller = Caller::caller();
                 let initial = || $self.first();
                 let location = context.locate(&$self.stamp, Kind::Memory(Self::SIZE), caller, initial);
-                let $at = At { context: &context, at: location, caller };
+                let $at = At { context, at: location, caller };
                 $model
             }
         }
@@ -143,7 +143,7 @@ macro_rules! common {
                 {
                     let caller = Caller::caller();
                     let at = context.locate(&self.stamp, Kind::Memory(Self::SIZE), caller, || 0);
-                    let value = At { context: &context, at, caller }.load(LoadOrder::Plain);
+                    let value = At { context, at, caller }.load(LoadOrder::Plain);
                     *self.value.get_mut() = $from(value);
                     self.stamp.reset();
                 }

@@ -37,6 +37,6 @@ impl Barrier {
         let caller = Caller::caller();
         let barrier = context.key(&self.stamp, Hidden::Barrier, caller);
         let sync = Synchronisation::BarrierWait { barrier, parties: self.parties as u32 };
-        BarrierWaitResult(ask(&context, Op::Sync(sync), caller).success)
+        BarrierWaitResult(ask(context, Op::Sync(sync), caller).success)
     }
 }

@@ -44,10 +44,10 @@ impl Condvar {
             return mutex.guard(Some(self.real.wait(real).unwrap_or_else(PoisonError::into_inner)));
         };
         let caller = Caller::caller();
-        if context.settings.get().spurious_wakeups && crate::choice::either(&context, caller) {
+        if context.settings.get().spurious_wakeups && crate::choice::either(context, caller) {
             return in_between(guard);
         }
-        self.wait_in(&context, guard, caller)
+        self.wait_in(context, guard, caller)
     }
 
     /// Waits until `condition` is false.
@@ -77,11 +77,11 @@ impl Condvar {
             return with(mutex.guard(Some(real)), result.timed_out());
         };
         let caller = Caller::caller();
-        if crate::choice::either(&context, caller) {
+        if crate::choice::either(context, caller) {
             return with(in_between(guard), true);
         }
         context.state(|state| state.timed = true);
-        let guard = self.wait_in(&context, guard, caller);
+        let guard = self.wait_in(context, guard, caller);
         context.state(|state| state.timed = false);
         with(guard, false)
     }
@@ -142,7 +142,7 @@ impl Condvar {
             None => real(&self.real),
             Some(context) => {
                 let condvar = context.key(&self.stamp, Hidden::Condvar, caller);
-                ask(&context, Op::Sync(sync(condvar)), caller);
+                ask(context, Op::Sync(sync(condvar)), caller);
             }
         }
     }

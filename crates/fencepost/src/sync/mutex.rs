@@ -72,7 +72,7 @@ impl<T: ?Sized> Mutex<T> {
         };
         let caller = Caller::caller();
         let mutex = context.key(&self.stamp, Hidden::Mutex, caller);
-        ask(&context, Op::Sync(Synchronisation::Lock { mutex }), caller);
+        ask(context, Op::Sync(Synchronisation::Lock { mutex }), caller);
         self.guard(None)
     }
 
@@ -88,7 +88,7 @@ impl<T: ?Sized> Mutex<T> {
         };
         let caller = Caller::caller();
         let mutex = context.key(&self.stamp, Hidden::Mutex, caller);
-        let reply = ask(&context, Op::Sync(Synchronisation::TryLock { mutex }), caller);
+        let reply = ask(context, Op::Sync(Synchronisation::TryLock { mutex }), caller);
         if reply.success { Ok(self.guard(None)?) } else { Err(TryLockError::WouldBlock) }
     }
 
@@ -136,7 +136,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
         {
             let caller = Caller::caller();
             let mutex = context.key(&self.mutex.stamp, Hidden::Mutex, caller);
-            ask(&context, Op::Sync(Synchronisation::Unlock { mutex }), caller);
+            ask(context, Op::Sync(Synchronisation::Unlock { mutex }), caller);
         }
     }
 }

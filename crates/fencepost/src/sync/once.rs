@@ -72,16 +72,16 @@ impl Once {
             };
         };
         let once = context.key(&self.stamp, Hidden::Once, caller);
-        if !ask(&context, Op::Sync(Synchronisation::OnceBegin { once }), caller).success {
+        if !ask(context, Op::Sync(Synchronisation::OnceBegin { once }), caller).success {
             return;
         }
         let poisoned = self.poisoned.load(Ordering::Relaxed);
-        let abandon = Abandon(self, &context, caller);
+        let abandon = Abandon(self, context, caller);
         assert!(force || !poisoned, "Once instance has previously been poisoned");
         f(&OnceState(poisoned));
         std::mem::forget(abandon);
         self.poisoned.store(false, Ordering::Relaxed);
-        ask(&context, Op::Sync(Synchronisation::OnceEnd { once }), caller);
+        ask(context, Op::Sync(Synchronisation::OnceEnd { once }), caller);
     }
 
     /// Is it done? What was done then happened before.
@@ -92,7 +92,7 @@ impl Once {
         let key = context.key(&self.stamp, Hidden::Once, caller);
         let at = Location::hidden(Hidden::Once, key);
         let access = Access::Load { at, order: LoadOrder::Acquire, guard: Guard::Any };
-        ask(&context, Op::Access(access), caller).value.0 == 2
+        ask(context, Op::Access(access), caller).value.0 == 2
     }
 }
 

@@ -62,7 +62,7 @@ impl<T: ?Sized> RwLock<T> {
     fn ask(&self, sync: impl FnOnce(u64) -> Synchronisation, caller: &'static Caller<'static>) -> Option<bool> {
         let context = rt::current()?;
         let lock = context.key(&self.stamp, Hidden::RwLock, caller);
-        Some(ask(&context, Op::Sync(sync(lock)), caller).success)
+        Some(ask(context, Op::Sync(sync(lock)), caller).success)
     }
 
     fn result<G>(&self, guard: G) -> LockResult<G> {

@@ -13,9 +13,23 @@ use crate::graph::{Flags, Graph, Node, Place};
 /// The last write in coherence order that something before the access, in happens-before, wrote or read.
 pub(super) fn floor(graph: &Graph, node: Node) -> u32 {
     let place = graph.node(node).place;
-    let writes = graph.writes(place).iter().skip(1).filter(|w| **w != node && graph.hb(**w, node));
-    let reads = graph.reads(place).iter().filter(|r| **r != node && graph.hb(**r, node));
-    writes.chain(reads).map(|n| graph.position_of(*n)).max().unwrap_or(0)
+    let writes = graph.writes(place);
+    if writes.len() == 1 {
+        return 0;
+    }
+    let before = graph.hb_clock(node);
+    let is_before = |other: Node| {
+        let data = graph.node(other);
+        other != node && before.get(data.thread.index()).is_some_and(|seen| *seen > data.index)
+    };
+    let mut floor = (1..writes.len()).rfind(|position| is_before(writes[*position])).unwrap_or(0) as u32;
+    for read in graph.reads(place) {
+        let position = graph.position_of(*read);
+        if position > floor && is_before(*read) {
+            floor = position;
+        }
+    }
+    floor
 }
 
 /// No cycle of `psc` goes through the new event.
