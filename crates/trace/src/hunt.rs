@@ -218,8 +218,7 @@ pub enum Pace {
 
 impl Pace {
     /// All of them.
-    pub const ALL: [Pace; 6] =
-        [Pace::Alone, Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
+    pub const ALL: [Pace; 6] = [Pace::Alone, Pace::First, Pace::Abreast, Pace::Two, Pace::Eight, Pace::Long];
 }
 
 impl Default for OrionOptions {
