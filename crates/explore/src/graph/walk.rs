@@ -262,6 +262,8 @@ impl<T: Threads> Walk<T> {
         }
         self.run += 1;
         self.threads.clone_from(threads);
+        // Places are those of the graph at hand.
+        self.threads.iter_mut().for_each(|run| run.awaits = None);
         self.creation.clone_from(creation);
         self.ends.clone_from(ends);
         true
