@@ -255,8 +255,8 @@ fn safety(subject: Subject<'_>, check: &Said, effort: &Effort) -> io::Result<Opt
     }
     let graphs = |said: &Said| said.executions + said.blocked;
     let racy = model == Model::C11 && check.outcomes.contains(RACE);
-    // When a round of a loop that waits is known for one depends on what its thread keeps in registers: there may be one
-    // more of them under one model than under another, and more that is cut off.
+    // When a round of a loop that waits is known for one depends on what its thread keeps in registers: there may be
+    // one more of them under one model than under another, and more that is cut off.
     if !racy && sc.executions == check.executions && sc.blocked > 0 && check.blocked > 0 && sc.blocked != check.blocked
     {
         return Ok(None);

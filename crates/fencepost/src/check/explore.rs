@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::failure::Shown;
-use super::worker::{self, Place};
+use super::worker::{self, RunsOn};
 use crate::rt::{Context, FaultKind, Program, Settings};
 use fencepost_explore::Outlook;
 use fencepost_explore::graph::{End, ExploreError, Explorer, Flow, Options, Races, Stuck, Visitor, explore_parallel};
@@ -299,9 +299,9 @@ fn keep(mut explorer: Explorer<Program>) {
 }
 
 /// Explores everything that `config` permits.
-pub(super) fn explore(config: &Config, program: &Program, place: &mut Place) -> Result<Explored, String> {
+pub(super) fn explore(config: &Config, program: &Program, runs_on: &mut RunsOn) -> Result<Explored, String> {
     let (own_config, own_program) = (config.clone(), program.clone());
-    let watches = worker::run(place, move || {
+    let watches = worker::run(runs_on, move || {
         let (config, program) = (&own_config, own_program.clone());
         let settings = program.settings();
         let count = std::sync::atomic::AtomicU64::new(0);

@@ -15,7 +15,7 @@ use crate::rt::{self, Program, Settings};
 use explore::Found;
 use fencepost_trace::{FindingKind, Plan};
 use std::sync::Arc;
-use worker::Place;
+use worker::RunsOn;
 
 /// Checks every behaviour of `test` under C/C++20. Panics with a report if one fails.
 ///
@@ -94,12 +94,12 @@ impl Config {
         // Counts of `Arc`s are left out until somebody looks at them, or something fails; what threads change on the
         // heap is left out until a loop seems to wait.
         let mut settings = Settings { watches_heap: false, loops: 0, ..self.settings(self.jobs > 1) };
-        let mut place = if self.thread_panics { Place::Apart } else { Place::Here };
+        let mut runs_on = if self.thread_panics { RunsOn::Worker } else { RunsOn::Caller };
         loop {
             let program = Program::new(Arc::clone(&test), settings);
             let outcome = match self.method {
-                Method::Graph => explore::explore(self, &program, &mut place),
-                Method::Random { executions, seed } => sample::sample(self, &program, (executions, seed), &mut place),
+                Method::Graph => explore::explore(self, &program, &mut runs_on),
+                Method::Random { executions, seed } => sample::sample(self, &program, (executions, seed), &mut runs_on),
             };
             let mut outcome = outcome.map_err(|error| Failure::unusable(&error))?;
             if outcome.suspects {

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::explore::{Explored, Found, judge};
 use super::failure::Shown;
-use super::worker::{self, Place};
+use super::worker::{self, RunsOn};
 use crate::rt::Program;
 use fencepost_engine::{Execution, Monitor, Next, Planned, RaceDetector, Sampler, Strategy, Threads};
 use fencepost_memory::{Machine, MachineOptions, with_machine};
@@ -19,10 +19,10 @@ pub(super) fn sample(
     config: &Config,
     program: &Program,
     (executions, seed): (u64, u64),
-    place: &mut Place,
+    runs_on: &mut RunsOn,
 ) -> Result<Explored, String> {
     let (config, program) = (config.clone(), program.clone());
-    worker::run(place, move || {
+    worker::run(runs_on, move || {
         let mut program = program.clone();
         let options = MachineOptions::with_buffer(None);
         Ok(with_machine!(config.model, &options, machine => {

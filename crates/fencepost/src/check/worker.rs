@@ -33,11 +33,11 @@ fn start() -> Sender<Job> {
 
 /// Where the rest of a check runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum RunsOn {
     /// On the kernel thread that asked for it.
-    Here,
+    Caller,
     /// On one of its own.
-    Apart,
+    Worker,
 }
 
 /// Whatever becomes of a job: nobody runs on this kernel thread after it.
@@ -51,10 +51,10 @@ impl Drop for Here {
 
 /// Runs `job`, and waits for it. If it is to be here and a thread of the program panics, it is run again apart, and so
 /// is all that comes after.
-pub(super) fn run<R: Send + 'static>(place: &mut Place, job: impl Fn() -> R + Send + 'static) -> R {
+pub(super) fn run<R: Send + 'static>(runs_on: &mut RunsOn, job: impl Fn() -> R + Send + 'static) -> R {
     let context = Program::context();
     // Somebody may have asked for it while this kernel thread panics.
-    if *place == Place::Here && !std::thread::panicking() && !context.is_past_panics() {
+    if *runs_on == RunsOn::Caller && !std::thread::panicking() && !context.is_past_panics() {
         let _here = Here;
         context.renew();
         let result = job();
@@ -62,7 +62,7 @@ pub(super) fn run<R: Send + 'static>(place: &mut Place, job: impl Fn() -> R + Se
             return result;
         }
     }
-    *place = Place::Apart;
+    *runs_on = RunsOn::Worker;
     run_apart(job)
 }
 

@@ -106,9 +106,10 @@ pub fn attempting<T>(attempt: impl FnOnce() -> T, success: impl FnOnce(&T) -> bo
     result
 }
 
-/// The running thread has got what it was waiting for. If it was cancelled before it got it, its wait was over then, and
-/// it got nothing. An exploration does not know before from after here: if the thread reads that it was cancelled, the
-/// execution is none. If it was cancelled after its wait, it need not know: that it does not read it stands for that.
+/// The running thread has got what it was waiting for. If it was cancelled before it got it, its wait was over then,
+/// and it got nothing. An exploration does not know before from after here: if the thread reads that it was cancelled,
+/// the execution is none. If it was cancelled after its wait, it need not know: that it does not read it stands for
+/// that.
 fn end_after_wait() {
     if !explored::is_on() {
         return end_if_cancelled();
