@@ -426,6 +426,7 @@ fn other_programs() -> PathBuf {
 fn advice_is_put_into_the_source_and_holds() {
     holds_with_advice(&examples(), &[("charset.c", "pso")]);
     holds_with_advice(&other_programs(), &[("peterson.c", "tso"), ("seqlock.c", "pso"), ("lamport_fast.c", "pso")]);
+    holds_with_advice(&other_programs(), &[("two_ways.c", "pso")]);
 }
 
 /// An exploration is held against executions at random: where it misses what they show, nothing is called proved.

@@ -415,6 +415,8 @@ pub fn step(op: Op) -> Reply {
 /// Several accesses of the running thread that are one step of the program: the fences that were asked for there come
 /// before the first and behind the last, as where they are written into the source.
 pub fn begin_step() {
+    // A store before them is a step of its own.
+    tell();
     fibers::me().within = true;
     fences_at(modules::label(global::caller()), true).into_iter().for_each(fence);
 }
