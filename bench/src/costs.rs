@@ -8,7 +8,7 @@ use crate::native::{children_seconds, compile, stay_on_one_core};
 use fencepost_mailbox::{End, Pruning};
 use fencepost_native::embedded::{NAME, runtime_directory};
 use fencepost_native::host::{Campaign, Results, run_campaign};
-use fencepost_trace::Model;
+use fencepost_trace::{Model, Plan};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -53,6 +53,7 @@ fn operations(directory: &Path, runtime: &Path) {
             let controlled = |model: Model, count: u64| {
                 let mut campaign = Campaign::new(&program, runtime, model, 1);
                 campaign.arguments = vec![kind.to_owned(), threads.to_string(), count.to_string()];
+                campaign.request.skip_private = Some(Plan::LONG);
                 seconds(&campaign).0
             };
             let of = |count: u64, run: &dyn Fn(u64) -> f64| cost(count, threads, run);

@@ -141,13 +141,15 @@ fn try_compare(program: &Program, subject: Subject<'_>, effort: &Effort, seed: u
         let all_cut_off = test.executions > 0 && test.outcomes.is_empty();
         let new = effort.thorough || !check.outcomes.is_subset(&test.outcomes);
         if tries && end > test.executions && new && !all_cut_off {
-            let more = subject.test(test.executions, end - test.executions, Restart::Auto)?;
+            let more = subject.test(test.executions, end - test.executions, Restart::Auto, None)?;
             test.outcomes.extend(more.outcomes);
             test.executions += more.executions;
         }
     }
     if seed.is_multiple_of(SAMPLE) {
-        test.outcomes.extend(subject.test(0, FORKED, Restart::Fork)?.outcomes);
+        test.outcomes.extend(subject.test(0, FORKED, Restart::Fork, None)?.outcomes);
+        // As long executions are.
+        test.outcomes.extend(subject.test(0, FORKED, Restart::Auto, Some(seed / SAMPLE % 8))?.outcomes);
     }
     let more_than_reference = !test.outcomes.is_subset(&reference.outcomes)
         || model != Model::C11 && !check.outcomes.is_subset(&reference.outcomes);

@@ -200,11 +200,12 @@ impl Subject<'_> {
         Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete })
     }
 
-    /// What random executions show.
-    pub fn test(&self, first: u64, count: u64, restart: Restart) -> io::Result<Said> {
+    /// What random executions show. From how many plain accesses on are those to private memory no operations?
+    pub fn test(&self, first: u64, count: u64, restart: Restart, skip_private: Option<u64>) -> io::Result<Said> {
         let mut campaign = self.campaign(count, SAMPLING);
         campaign.request.first = first;
         campaign.request.restart = restart;
+        campaign.request.skip_private = skip_private;
         let results = SPENT.on(3, || run_campaign(&campaign))?;
         let executions = results.executions;
         Ok(Said { outcomes: outcomes(&results), executions, blocked: 0, incomplete: None })

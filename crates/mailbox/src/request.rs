@@ -24,6 +24,10 @@ pub struct Request {
     pub count: u64,
     /// Where an execution is cut off.
     pub max_steps: u64,
+    /// Under sc, tso and pso: from so many plain accesses on, those to memory that one thread alone uses are no
+    /// operations; they always are if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_private: Option<u64>,
     /// What is forgotten of long executions.
     #[serde(default)]
     pub prune: Pruning,

@@ -97,6 +97,7 @@ impl Campaign {
                 first: 0,
                 count: executions,
                 max_steps: 1_000_000,
+                skip_private: None,
                 prune: Pruning::default(),
                 watch: Vec::new(),
                 restart: Restart::Auto,

@@ -104,6 +104,8 @@ pub struct TestRequest {
     pub watch: Vec<Model>,
     /// Look for a smaller execution of each finding before it is shown?
     pub minimise: bool,
+    /// Under sc, tso and pso: are all plain accesses of a native program operations, however long executions are?
+    pub all_accesses: bool,
 }
 
 impl TestRequest {
@@ -117,6 +119,7 @@ impl TestRequest {
             prune: Pruning::default(),
             watch: Vec::new(),
             minimise: true,
+            all_accesses: false,
         }
     }
 }

@@ -93,19 +93,37 @@ pub struct Plan {
     pub strategy: StrategySpec,
     /// Where it is cut off.
     pub limits: Limits,
+    /// Of a native program under sc, tso and pso: from so many plain accesses on, those to memory that one thread
+    /// alone uses are no operations; they always are if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_private: Option<u64>,
 }
 
 impl Plan {
+    /// From so many plain accesses on an execution is long, unless somebody wants all of them to be operations.
+    pub const LONG: u64 = 1_000;
+
+    /// An execution without a bound on buffers, in which every access is an operation that the model makes one.
+    pub fn new(model: Model, strategy: StrategySpec, limits: Limits) -> Plan {
+        Plan { model, buffer: None, strategy, limits, skip_private: None }
+    }
+
     /// A random execution under `model`: the one of this number in a campaign with this seed and the usual sampling.
     pub fn random(model: Model, seed: u64, execution: u64) -> Plan {
         let sampling = Sampling::default().of_execution(execution);
         let strategy = StrategySpec::Random { seed: execution_seed(seed, execution), sampling };
-        Plan { model, buffer: None, strategy, limits: Limits::default() }
+        Plan { model, buffer: None, strategy, limits: Limits::default(), skip_private: None }
     }
 
     /// The execution that gave these choices, again.
     pub fn follow(model: Model, choices: Vec<u32>) -> Plan {
-        Plan { model, buffer: None, strategy: StrategySpec::Follow { choices }, limits: Limits::default() }
+        Plan {
+            model,
+            buffer: None,
+            strategy: StrategySpec::Follow { choices },
+            limits: Limits::default(),
+            skip_private: None,
+        }
     }
 }
 

@@ -44,6 +44,11 @@ pub struct Args {
     /// Show findings as they were met first, without looking for smaller executions that show the same
     #[arg(long)]
     no_minimize: bool,
+    /// Under sc, tso and pso: take every plain access for an operation, however long an execution is, and let any number
+    /// of stores wait in a buffer; without this, accesses to memory that one thread alone uses are no operations behind
+    /// the first 1,000, and at most 64 stores wait
+    #[arg(long)]
+    all_accesses: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +69,7 @@ impl From<Restart> for fencepost_mailbox::Restart {
 }
 
 pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
-    let Args { campaign, sampling, buffer, restart, prune, watch, no_minimize } = args;
+    let Args { campaign, sampling, buffer, restart, prune, watch, no_minimize, all_accesses } = args;
     let mut watch: Vec<Model> = watch.map_or_else(Vec::new, |list| list.0);
     if watch == [Model::Sc] {
         return Err(Error::usage("--watch sc: an execution under sc never leaves it; watch for tso, pso, pslo or c11"));
@@ -82,7 +87,7 @@ pub fn run(args: Args, screen: &mut Screen) -> Result<Status, Error> {
     }
     let sampling = sampling.sampling();
     let (campaign, restart, minimise) = (campaign.into(), restart.into(), !no_minimize);
-    let request = TestRequest { campaign, sampling, buffer, restart, prune, watch, minimise };
+    let request = TestRequest { campaign, sampling, buffer, restart, prune, watch, minimise, all_accesses };
     let outcome = test(&request, screen)?;
     screen.conclude(outcome)
 }

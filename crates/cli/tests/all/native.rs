@@ -47,6 +47,40 @@ fn statuses(directory: &TempDir, program: &str, model: &str) -> BTreeSet<u64> {
     findings(&run).iter().map(number).collect()
 }
 
+/// Long executions, in which accesses to memory that one thread alone uses are no operations: the mistakes behind that
+/// are found as with all accesses, and the program without one is right.
+#[test]
+fn long_executions_show_what_short_ones_do() {
+    let directory = with(&["long.c"]);
+    let run = |mistake: &str, model: &str, args: &[&str]| {
+        let mut command = command(directory.path());
+        command.args(["test", "long.c", "--format", "json", "--model", model, "--executions", "200"]).args(args);
+        finish(command.env("CFLAGS", format!("-O1 -g -D{mistake}")))
+    };
+    let cases = [
+        ("NONE", ["", "", ""]),
+        ("PUBLISH", ["", "", "assertion"]),
+        ("BUFFER", ["", "assertion", "assertion"]),
+        ("FREED", ["use-after-free"; 3]),
+        ("SPIN", ["livelock"; 3]),
+    ];
+    for (mistake, expected) in cases {
+        for (model, expected) in ["sc", "tso", "pso"].into_iter().zip(expected) {
+            let found = run(mistake, model, &[]);
+            let kinds = kinds(&found);
+            assert!(kinds.iter().eq([expected].iter().filter(|kind| !kind.is_empty())), "{mistake} {model}: {kinds:?}");
+            if let Some(finding) = findings(&found).first() {
+                let again =
+                    finish(command(directory.path()).args(["replay", finding["replay"].as_str().expect("a file")]));
+                assert_eq!(again.status, 1, "{mistake} {model}: {}", again.stderr);
+            }
+        }
+    }
+    // Every access is an operation if that is asked for.
+    let steps = |args: &[&str]| run("NONE", "sc", &[args, &["--max-steps", "10000"]].concat()).status;
+    assert_eq!((steps(&[]), steps(&["--all-accesses"])), (0, 3));
+}
+
 /// Four outcomes where stores are buffered, three where they are not. Over 2,000 random executions each outcome has a
 /// chance of more than one in a hundred: one is missed once in 10^8.
 #[test]

@@ -5,7 +5,7 @@ use super::Execution;
 use crate::monitor::Monitor;
 use crate::strategy::Strategy;
 use fencepost_memory::{Machine, Read, Step};
-use fencepost_trace::{LoadOrder, Location, Op, Outcome, RmwOrder, StoreOrder, ThreadId, Value};
+use fencepost_trace::{FenceOrder, LoadOrder, Location, Op, Outcome, RmwOrder, StoreOrder, ThreadId, Value};
 
 impl<M: Machine, W: Monitor> Execution<M, W> {
     /// Decides what `at` holds in the end, where the model leaves it open: the choice is made as for a load that
@@ -53,6 +53,15 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         self.sources.clear();
         self.machine.sources(thread, Read { at, order: LoadOrder::Plain, exclusive: true }, &mut self.sources);
         self.sources.last().map_or(Value::ZERO, |source| source.value)
+    }
+
+    /// The oldest stores in a thread's buffer leave it, at most so many: what a full fence would make visible first.
+    pub fn drain(&mut self, thread: ThreadId, most: usize) {
+        self.commits.clear();
+        self.machine.required(thread, &Step::Fence { order: FenceOrder::SeqCst }, &mut self.commits);
+        let commits = std::mem::take(&mut self.commits);
+        commits.iter().take(most).for_each(|commit| self.commit(*commit));
+        self.commits = commits;
     }
 
     /// The program has written `value` to a known location behind the engine's back: `thread` did, in code that

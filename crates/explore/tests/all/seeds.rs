@@ -69,7 +69,7 @@ fn digest(scheduler: Scheduler) -> u64 {
                     let sampling = Sampling { stale, depth, length, goal, ..Sampling::with(scheduler) };
                     let seed = execution_seed(7, execution);
                     let strategy = StrategySpec::Random { seed, sampling: sampling.of_execution(execution) };
-                    let plan = Plan { model, buffer: None, strategy, limits: Limits { max_steps: 3_000 } };
+                    let plan = Plan::new(model, strategy, Limits { max_steps: 3_000 });
                     let trace = execute(&mut program, &plan).expect("it runs").trace;
                     trace.choices.iter().for_each(|choice| add(&mut digest, u64::from(*choice)));
                     add(&mut digest, u64::MAX);

@@ -108,7 +108,7 @@ fn samplings() -> Vec<Sampling> {
 
 fn plan(model: Model, campaign: u64, sampling: &Sampling, execution: u64, coverage: &Coverage) -> Plan {
     let strategy = sampling.strategy(campaign, execution, coverage);
-    Plan { model, buffer: None, strategy, limits: Limits { max_steps: 2_000 } }
+    Plan::new(model, strategy, Limits { max_steps: 2_000 })
 }
 
 #[test]

@@ -151,12 +151,7 @@ impl<'a> Watch<'a> {
     }
 
     fn plan(&self, steps: Vec<GraphStep>) -> Plan {
-        Plan {
-            model: self.config.model,
-            buffer: None,
-            strategy: StrategySpec::Graph { steps, shared: Vec::new() },
-            limits: Limits::default(),
-        }
+        Plan::new(self.config.model, StrategySpec::Graph { steps, shared: Vec::new() }, Limits::default())
     }
 
     fn found(&mut self, found: Found) -> Flow {

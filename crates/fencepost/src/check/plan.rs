@@ -36,7 +36,7 @@ pub(super) fn parse(recording: &str) -> Result<(Plan, bool), String> {
         "choices" => serde_json::from_str(rest).map_err(|_| bad())?,
         _ => return Err(bad()),
     };
-    Ok((Plan { model, buffer: None, strategy, limits: Limits::default() }, exact))
+    Ok((Plan::new(model, strategy, Limits::default()), exact))
 }
 
 fn write_steps(steps: &[GraphStep]) -> String {
@@ -97,7 +97,7 @@ mod tests {
         ];
         for exact in [false, true] {
             let strategy = StrategySpec::Graph { steps: steps.clone(), shared: Vec::new() };
-            let plan = Plan { model: Model::C11, buffer: None, strategy, limits: Limits::default() };
+            let plan = Plan::new(Model::C11, strategy, Limits::default());
             let line = recording("a::test", &plan, exact);
             assert_eq!(for_test(&line, "a::test"), Some(Ok((plan, exact))));
             assert_eq!(for_test(&line, "another"), None);

@@ -47,12 +47,7 @@ fn campaign<M: Machine>(config: &Config, program: &mut Program, machine: M, exec
         if Program::context().must_move() {
             break;
         }
-        let plan = || Plan {
-            model: config.model,
-            buffer: None,
-            strategy: StrategySpec::Random { seed, sampling },
-            limits: limits(config),
-        };
+        let plan = || Plan::new(config.model, StrategySpec::Random { seed, sampling }, limits(config));
         explored.executions += 1;
         let found = match &outcome {
             Outcome::Finished if config.leaks => Found::leak(plan),

@@ -72,7 +72,7 @@ pub fn once(execution: u64, request: &Request) -> bool {
     // A hunt looks at the trace of every execution.
     let hunting = request.hunt.is_some();
     control::record(hunting || request.keep_traces || request.digests.contains(&execution));
-    control::begin(&request.campaign, strategy(execution, request), request.max_steps);
+    control::begin(request, strategy(execution, request));
     ending::be_on_time();
     findings::begin();
     clock::reset();

@@ -9,6 +9,7 @@ pub mod findings;
 mod local_state;
 pub mod once;
 pub mod patience;
+pub mod private;
 pub mod progress;
 pub mod restart;
 pub mod spec;

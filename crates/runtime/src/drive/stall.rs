@@ -13,7 +13,7 @@
 //! A loop that writes, or under c11 one that reads plain variables (which are not operations), is never called
 //! endless here.
 
-use crate::drive::{control, digest, progress};
+use crate::drive::{control, digest, private, progress};
 use crate::platform::global::{Entered, Global};
 use crate::threads::{clock, fibers};
 use fencepost_engine::{Actor, Pending, Strategy};
@@ -73,6 +73,7 @@ pub fn begin() -> bool {
     if ON.swap(true, Ordering::Relaxed) {
         return false;
     }
+    private::suspend();
     let changes = control::change_count();
     let mut state = state();
     state.changes = changes;

@@ -20,12 +20,13 @@
 
 use crate::detect::shadow::{Kind, READ, WRITE, What};
 use crate::detect::{details, shadow};
-use crate::drive::{control, findings, progress, stall};
+use crate::drive::{control, findings, private, progress, stall};
 use crate::memory::{heap, read_only};
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use fencepost_trace::{
-    Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
+    Access, EventId, EventKind, FenceOrder, Guard, Hidden, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId,
+    Value,
 };
 
 /// What one thread has done that not everybody sees.
@@ -183,6 +184,10 @@ pub fn settle() {
         control::step(Op::Access(Access::Store { at, order: StoreOrder::Plain, value }));
         VIEW.enter().own(me).tentative.retain(|tentative| *tentative != at);
     }
+    let waiting = VIEW.enter().own(me).buffered.len();
+    if private::are_many(waiting) {
+        control::relieve(waiting / 2);
+    }
     global::set_caller(pc, sp);
 }
 
@@ -205,7 +210,18 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
 
 fn one(at: Location, write: bool) {
     settle();
-    let needed = matters(at.address as usize);
+    if private::ends_turn() {
+        let place = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(fibers::current().0));
+        let turn = Access::Load { at: place, order: LoadOrder::Relaxed, guard: Guard::Any };
+        control::step(Op::Access(turn));
+    }
+    let needed = match matters(at.address as usize) {
+        true => private::needs_operation(at, write, is_waiting),
+        false => {
+            private::claim(at);
+            false
+        }
+    };
     if write || !needed {
         look_for_misuse(at.address as usize, at.size.bytes() as usize, if write { WRITE } else { READ });
     }
@@ -221,6 +237,11 @@ fn one(at: Location, write: bool) {
     } else {
         load(at);
     }
+}
+
+/// Does a store of the running thread wait in its buffer that has some of these bytes?
+fn is_waiting(at: Location) -> bool {
+    VIEW.enter().own(fibers::current()).buffered.iter().any(|waiting| waiting.at.overlaps(at))
 }
 
 /// The running thread accesses memory of the heap, with nobody in between: is it allocated? Asked when the access
@@ -264,6 +285,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     settle();
     look_for_misuse(address, length, if write { WRITE } else { READ });
     if length > LARGEST_COPY {
+        private::touch_range(address, length, write);
         if write && matters(address) {
             drain();
         }
@@ -271,7 +293,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
     }
     let mut pieces = Vec::new();
     each_piece(address, length, &mut |at| pieces.push(at));
-    pieces.retain(|at| matters(at.address as usize));
+    pieces.retain(|at| matters(at.address as usize) && private::needs_operation(*at, write, is_waiting));
     for at in &pieces {
         control::notice(*at);
         if !write {
@@ -289,6 +311,7 @@ pub fn range(address: usize, length: usize, write: bool, pc: usize) {
 /// This memory goes away.
 pub fn forget(range: std::ops::Range<u64>) {
     drain();
+    private::forget(range.start as usize, (range.end - range.start) as usize);
     for own in &mut VIEW.enter().own {
         own.atomics.retain(|(at, _)| !range.contains(&at.address));
     }
@@ -317,6 +340,7 @@ pub fn drain() {
 /// An atomic operation of the running thread.
 pub fn atomic(access: Access, at: Location) -> Reply {
     settle();
+    private::share(at);
     control::notice(at);
     let reply = control::step(Op::Access(access));
     let write =

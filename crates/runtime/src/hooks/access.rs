@@ -3,7 +3,7 @@
 use crate::detect::shadow::{self, Kind, READ, WRITE};
 use crate::detect::{details, exact, instrumented};
 use crate::drive::explored::{self, shared, unseen};
-use crate::drive::{control, patience, progress, stall, view};
+use crate::drive::{control, patience, private, progress, stall, view};
 use crate::platform::global::{self, mode};
 use crate::threads::calls;
 use fencepost_trace::Op;
@@ -21,6 +21,9 @@ fn fits<const SIZE: usize>(address: usize) -> bool {
 fn access<const SIZE: usize>(address: usize, kind: Kind, pc: usize) {
     let mode = global::mode();
     if mode == mode::IDLE {
+        return;
+    }
+    if mode == mode::HARDWARE && private::is_free::<SIZE>(address, kind.write) {
         return;
     }
     // Nearly all accesses end here.

@@ -5,7 +5,7 @@ use super::{access, at_work, hook, text};
 use crate::detect::shadow::{READ, WRITE};
 use crate::detect::{details, exact, instrumented, shadow};
 use crate::drive::explored::{self, opaque, shared};
-use crate::drive::{control, findings, view};
+use crate::drive::{control, findings, private, view};
 use crate::memory::heap::{self, Freed, Taken};
 use crate::platform::global::{self, active, mode};
 use fencepost_trace::FindingKind;
@@ -88,6 +88,7 @@ pub fn release(block: usize) {
             Freed::Done => {
                 if global::kind() == mode::HARDWARE {
                     shadow::mark_freed(block, size, global::caller());
+                    private::forget(block, size);
                 } else {
                     exact::access(block, size, shadow::free_by(global::caller()), global::caller());
                     explored::freeing(true);

@@ -26,6 +26,8 @@ pub const ARENA: Range = Range { start: 0x1000_0000_0000, length: 1 << 38 };
 pub const COMMON: Range = Range { start: 0x1400_0000_0000, length: 1 << 37 };
 /// The slots of the race detector.
 pub const SHADOW: Range = Range { start: 0x2000_0000_0000, length: 1 << 43 };
+/// Who uses which memory under the hardware models.
+pub const CELLS: Range = Range { start: 0x2800_0000_0000, length: 1 << 40 };
 /// The heap of the first threads, and large blocks.
 pub const HEAP: Range = Range { start: 0x6010_0000_0000, length: 1 << 38 };
 /// The heap of further threads.
@@ -41,4 +43,4 @@ pub const FURTHER_ARENAS: usize = MOST_THREADS + 2 - ARENAS;
 pub const FURTHER_ARENA: usize = 1 << 24;
 
 /// All of it but the threads', which know their own.
-pub const OWN: [Range; 5] = [ARENA, COMMON, SHADOW, HEAP, FURTHER_HEAP];
+pub const OWN: [Range; 6] = [ARENA, COMMON, SHADOW, CELLS, HEAP, FURTHER_HEAP];

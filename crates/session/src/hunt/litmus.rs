@@ -340,7 +340,7 @@ impl Subject for LitmusSubject<'_> {
     }
 
     fn recording(&self, model: Model, strategy: StrategySpec, digest: String) -> Recording {
-        let plan = Plan { model, buffer: self.options.buffer, strategy, limits: self.limits() };
+        let plan = Plan { buffer: self.options.buffer, ..Plan::new(model, strategy, self.limits()) };
         Recording::new(Command::Hunt, &self.file, &self.case.digest, plan, digest)
     }
 }

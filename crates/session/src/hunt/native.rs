@@ -104,7 +104,7 @@ impl<'a> NativeSubject<'a> {
         let usual = if model == Model::Sc { MAX_STEPS } else { (4 * self.longest + 2_000).min(MAX_STEPS) };
         let limits = Limits { max_steps: self.options.max_steps.unwrap_or(usual) };
         let buffer = if model == Model::Sc { None } else { self.options.buffer };
-        Plan { model, buffer, strategy, limits }
+        Plan { buffer, ..Plan::new(model, strategy, limits) }
     }
 
     fn campaign(&self, model: Model, fences: &Fences) -> Campaign {

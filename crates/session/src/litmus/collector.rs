@@ -42,7 +42,7 @@ pub struct Watch<'a> {
 
 impl Watch<'_> {
     fn plan(&self, strategy: StrategySpec) -> Plan {
-        Plan { model: self.model, buffer: self.buffer, strategy, limits: self.limits }
+        Plan { buffer: self.buffer, ..Plan::new(self.model, strategy, self.limits) }
     }
 }
 

@@ -118,7 +118,7 @@ fn run_piece(
             break;
         }
         let strategy = draw.1.strategy(draw.0, execution, &coverage);
-        let plan = Plan { model: watch.model, buffer: watch.buffer, strategy, limits: watch.limits };
+        let plan = Plan { buffer: watch.buffer, ..Plan::new(watch.model, strategy, watch.limits) };
         let executed = execute_noting(&mut program, &plan, Some(&coverage))?;
         coverage.end(executed.steps);
         let flow = collector.machine(&program, &executed);

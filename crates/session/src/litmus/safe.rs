@@ -596,7 +596,7 @@ mod tests {
                 for leaving in judge(task(&case, model, false, &progress), None).expect("it can be explored").leavings {
                     all += 1;
                     let strategy = leaving.strategy.expect("these models can be explored");
-                    let plan = fencepost_trace::Plan { model, buffer: None, strategy, limits: LITMUS_LIMITS };
+                    let plan = fencepost_trace::Plan::new(model, strategy, LITMUS_LIMITS);
                     let trace = super::super::witness::Witness::new(&case, plan).expect("it can be replayed").trace;
                     let is = |model| fencepost_safety::definition::is_member(&trace, model);
                     assert!(is(model) && !is(Model::Sc), "{} {model}", case.test.name());

@@ -165,7 +165,7 @@ pub fn safe(
     let judged = log.watch(|| progress.get(), || judge(task, paused)).map_err(explore)?;
     saving.as_ref().and_then(Saving::problem).into_iter().for_each(|problem| log.warning(problem));
     let Judged { safety, executions, blocked, complete, race, leavings } = judged;
-    let plan = |strategy: StrategySpec, model| Plan { model, buffer: None, strategy, limits: task.limits };
+    let plan = |strategy: StrategySpec, model| Plan::new(model, strategy, task.limits);
     let mut items = Vec::new();
     if let Some((labels, strategy)) = race {
         let message = "the program has a data race under sc already: under c11 it means nothing".to_owned();

@@ -103,7 +103,7 @@ pub fn find(
             found
         }
     };
-    let plan = |strategy| Plan { model: watch.model, buffer: watch.buffer, strategy, limits: watch.limits };
+    let plan = |strategy| Plan { buffer: watch.buffer, ..Plan::new(watch.model, strategy, watch.limits) };
     strategy.map(|strategy| Witness::new(case, plan(strategy))).transpose()
 }
 

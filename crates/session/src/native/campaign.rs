@@ -21,6 +21,7 @@ pub fn campaign(program: &Program, plan: &Plan, restart: Restart, timeout: Optio
     campaign.request.hidden.clone_from(&program.hidden);
     campaign.request.buffer = plan.buffer;
     campaign.request.max_steps = plan.limits.max_steps;
+    campaign.request.skip_private = plan.skip_private;
     campaign.request.restart = restart;
     campaign.timeout = timeout.unwrap_or(TIMEOUT);
     campaign

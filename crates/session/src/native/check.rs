@@ -31,7 +31,7 @@ pub fn check(program: &Program, asked: &CheckRequest, log: &mut Log<'_>) -> Resu
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let strategy = StrategySpec::Follow { choices: Vec::new() };
-    let plan = Plan { model: request.model, buffer: None, strategy, limits };
+    let plan = Plan::new(request.model, strategy, limits);
     let mut campaign = requested(program, request, &plan, Restart::InPlace);
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     let specified = specify(program, request.spec, &mut campaign, log)?;

@@ -87,7 +87,7 @@ pub fn safe(
 fn prepared(program: &Program, request: &CampaignRequest) -> (Plan, Campaign) {
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(EXPLORED_EVENTS) };
     let strategy = StrategySpec::Follow { choices: Vec::new() };
-    let plan = Plan { model: request.model, buffer: None, strategy, limits };
+    let plan = Plan::new(request.model, strategy, limits);
     let mut campaign = requested(program, request, &plan, Restart::InPlace);
     campaign.request.count = request.work.executions.unwrap_or(u64::MAX);
     (plan, campaign)

@@ -28,11 +28,13 @@ const MAX_STEPS: u64 = 1_000_000;
 /// Many executions, at random.
 pub fn test(program: &Program, request: &TestRequest, log: &mut Log<'_>) -> Result<Outcome, Error> {
     let begun = Instant::now();
-    let TestRequest { campaign: request, sampling, buffer, restart, prune, watch, minimise } = request;
+    let TestRequest { campaign: request, sampling, buffer, restart, prune, watch, minimise, all_accesses } = request;
     program.remarks.iter().for_each(|remark| log.remark(remark.clone()));
     let limits = Limits { max_steps: request.work.max_steps.unwrap_or(MAX_STEPS) };
     let strategy = StrategySpec::Random { seed: request.seed, sampling: *sampling };
-    let plan = Plan { model: request.model, buffer: *buffer, strategy, limits };
+    // Who watches for ways out of sc has to see everything.
+    let skip_private = (!all_accesses && watch.is_empty()).then_some(Plan::LONG);
+    let plan = Plan { buffer: *buffer, skip_private, ..Plan::new(request.model, strategy, limits) };
     let mut campaign = requested(program, request, &plan, *restart);
     campaign.request.campaign = CampaignSpec::Sample { seed: request.seed, sampling: *sampling };
     campaign.request.prune = *prune;

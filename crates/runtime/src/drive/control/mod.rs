@@ -9,7 +9,7 @@ use crate::detect::shadow::{Kind, What};
 use crate::detect::{details, exact, shadow};
 use crate::drive::atomically::{self, Atomic};
 use crate::drive::explored::{self, opaque, shared};
-use crate::drive::{asks, ending, findings, patience, progress, replied, stall, view, volatile};
+use crate::drive::{asks, ending, findings, patience, private, progress, replied, stall, view, volatile};
 use crate::platform::global::{self, Entered, Global, mode};
 use crate::platform::modules;
 use crate::results;
@@ -26,11 +26,12 @@ use fencepost_trace::{
 };
 use outside::{bring_up_to_date, notice_intrusions, remember, take_up, tell_writes};
 pub use outside::{
-    catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, reads, watch, wrote,
+    catch_up, give_back, is_opaque, newest, notice, notice_all, notice_range, overwrite, prepare, publish, reads,
+    relieve, watch, wrote,
 };
 pub use queries::{
-    NOBODY, all_choices, change_count, choices, drawn, event_count, events, has_buffers, hold, initial_value, memory,
-    peek, plan, record, set_memory, steps, trace,
+    NOBODY, all_choices, change_count, choice_count, choices, drawn, event_count, events, has_buffers, hold,
+    initial_value, memory, peek, plan, record, set_memory, steps, trace,
 };
 use std::collections::BTreeMap;
 pub use time::{await_time, interrupt};
@@ -252,8 +253,13 @@ pub fn strengthen(label: u32, to: RmwOrder) {
 
 /// A new execution: the main thread, about to run. Where it has a strategy of its own, that answers; otherwise the
 /// campaign is a search, which goes on.
-pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps: u64) {
+pub fn begin(request: &Request, strategy: Option<StrategySpec>) {
+    let (campaign, max_steps) = (&request.campaign, request.max_steps);
     let mut control = control();
+    let has_cells = matches!(control.engine, Engine::Sc(_) | Engine::Tso(_) | Engine::Pso(_));
+    // A fence that was asked for belongs to an operation.
+    let is_asked = control.fences.is_empty() && control.stronger.is_empty();
+    let skip_private = request.skip_private.filter(|_| has_cells && is_asked);
     control.drawn = match &strategy {
         Some(StrategySpec::Random { seed, sampling }) => Some((*seed, *sampling)),
         _ => None,
@@ -277,6 +283,7 @@ pub fn begin(campaign: &CampaignSpec, strategy: Option<StrategySpec>, max_steps:
     patience::renew();
     progress::reset();
     view::reset();
+    private::begin(skip_private);
     tick();
 }
 
@@ -343,7 +350,10 @@ fn tick() {
     }
     match &control().engine {
         Engine::C11(execution) => shadow::tick(execution.clock(fibers::current())),
-        _ => shadow::tick(None),
+        _ => {
+            private::resume(fibers::current());
+            shadow::tick(None);
+        }
     }
 }
 
@@ -494,7 +504,7 @@ fn watch_for_changes() {
     let mut control = control();
     control.quiet.0 += 1;
     if control.quiet.0 > stall::QUIET {
-        let changes = each!(&control.engine, e => e.change_count());
+        let changes = each!(&control.engine, e => e.change_count()) + private::stores();
         let (_, before) = std::mem::replace(&mut control.quiet, (0, changes));
         drop(control);
         if changes == before && minds_loops() {

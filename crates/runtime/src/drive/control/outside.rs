@@ -5,7 +5,7 @@ use super::{Engine, control, each, step, tick};
 use crate::drive::{view, volatile};
 use crate::platform::{global, modules};
 use crate::threads::fibers;
-use fencepost_trace::{Access, LoadOrder, Location, Op, Size, StoreOrder, Value, VectorClock};
+use fencepost_trace::{Access, LoadOrder, Location, Op, Size, StoreOrder, ThreadId, Value, VectorClock};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -59,6 +59,28 @@ pub fn notice(at: Location) {
             }
         }),
     }
+}
+
+/// A thread has stored here behind the engine's back, the last time before anybody else came: what it stored before
+/// has been seen by all, and so is this now.
+pub fn publish(owner: ThreadId, at: Location) {
+    let found = memory(at);
+    each!(&mut control().engine, e => {
+        e.drain(owner, usize::MAX);
+        e.introduce(at, &mut initial_value);
+        if e.peek(owner, at) != found {
+            e.intrude(owner, at, found);
+        }
+    });
+    let me = fibers::current();
+    view::refresh(me, me);
+}
+
+/// The oldest stores in the running thread's buffer leave it.
+pub fn relieve(stores: usize) {
+    let me = fibers::current();
+    each!(&mut control().engine, e => e.drain(me, stores));
+    view::refresh(me, me);
 }
 
 /// The running thread has made this store, and it counts at once: nobody goes first.

@@ -110,6 +110,11 @@ pub fn drawn() -> Option<(u64, Sampling)> {
     control().drawn.filter(|_| cut)
 }
 
+/// How often something was decided.
+pub fn choice_count() -> u64 {
+    each!(&control().engine, e => e.choice_count())
+}
+
 /// How many steps this execution has taken.
 pub fn steps() -> u64 {
     each!(&control().engine, e => e.steps())
