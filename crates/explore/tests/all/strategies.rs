@@ -202,7 +202,7 @@ fn what_is_old_is_read_more_often_if_that_is_asked_for() {
         let limits = Limits::default();
         let zeros = (0..1_000).filter(|seed| {
             let strategy = StrategySpec::Random { seed: *seed, sampling };
-            let plan = Plan { model: Model::C11, buffer: None, strategy, limits };
+            let plan = Plan::new(Model::C11, strategy, limits);
             let trace = execute(&mut program, &plan).expect("it runs").trace;
             program.state(|at| trace.final_value(at, program.initial(at)))[0] == 0
         });

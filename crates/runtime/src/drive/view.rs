@@ -151,7 +151,8 @@ pub fn settle() {
     let announced = thread.announced.drain(..).filter(|(at, _)| !is_dead(*at));
     let mut stores: Vec<_> = announced.map(|(at, pc)| (at, control::memory(at), pc)).collect();
     // Somebody without instrumentation may have written over a store that waits, or have taken or given away a lock.
-    let changed = |w: &&Waiting| !w.is_hidden && !is_dead(w.at) && control::memory(w.at) != w.value;
+    // Hardly ever is there one.
+    let changed = |w: &&Waiting| !w.is_hidden && control::memory(w.at) != w.value && !is_dead(w.at);
     let mut places: Vec<Location> = thread.buffered.iter().filter(changed).map(|w| w.at).collect();
     let mut lock = false;
     // (Nothing is kept there of programs that are instrumented as a whole.)
