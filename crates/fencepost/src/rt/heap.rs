@@ -6,8 +6,8 @@
 //! ran. The sum of its differences is part of its local state. What is changed and put back comes to nothing.
 //!
 //! This takes time in proportion to the heap, so that it is done only where it matters: an exploration that meets a
-//! loop that seems to wait starts over with it. It then also begins with clean stacks, and knows from the beginning
-//! where threads come by twice: there it looks at their state.
+//! loop that seems to wait does that run again with it, or starts over if it has told states apart before. From then on
+//! threads also begin with clean stacks, and it is known where they come by twice: there it looks at their state.
 
 use super::context::Context;
 use fencepost_trace::ThreadId;
