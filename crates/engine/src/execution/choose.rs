@@ -97,8 +97,8 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         choice
     }
 
-    /// The stores that a thread's next access may read and that its guard lets through. Of a compare-exchange, the first
-    /// `failing` are those on which it fails; a weak one may have the same store in both parts.
+    /// The stores that a thread's next access may read and that its guard lets through. Of a compare-exchange, the
+    /// first `failing` are those on which it fails; a weak one may have the same store in both parts.
     pub(super) fn find_sources(&mut self, thread: ThreadId, initial: &mut dyn FnMut(Location) -> Value) {
         self.sources.clear();
         self.failing = 0;

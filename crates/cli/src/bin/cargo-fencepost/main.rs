@@ -1,8 +1,8 @@
 //! `cargo fencepost`: the tests of a Rust package, each under many controlled executions.
 //!
-//! Cargo builds the test programs as always, with instrumentation ([`programs`], [`doctests`]); each of their tests is then a program
-//! of its own, run by the command `fencepost` beside this one ([`runner`]), several at once. What comes of it is shown
-//! as test runners show it ([`summary`]), and for CI systems as JUnit XML ([`junit`]).
+//! Cargo builds the test programs as always, with instrumentation ([`programs`], [`doctests`]); each of their tests is
+//! then a program of its own, run by the command `fencepost` beside this one ([`runner`]), several at once. What comes
+//! of it is shown as test runners show it ([`summary`]), and for CI systems as JUnit XML ([`junit`]).
 
 #![forbid(unsafe_code)]
 
