@@ -316,6 +316,23 @@ fn the_tests_of_crossbeam_queue() {
     });
 }
 
+/// Without the two tests that rely on 100 and 500 ms being long enough.
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_parking_lot() {
+    check(Suite {
+        package: "parking_lot",
+        version: "0.12.5",
+        tests: &["--skip", "test_issue_129", "--skip", "times_out_before_false"],
+        weaker: (
+            "src/raw_mutex.rs",
+            "exchange(LOCKED_BIT, 0, Ordering::Release, Ordering::Relaxed)",
+            "exchange(LOCKED_BIT, 0, Ordering::Relaxed, Ordering::Relaxed)",
+        ),
+        finds: "mutex::tests::lots_and_lots",
+    });
+}
+
 #[test]
 #[ignore = "needs the registry, and takes minutes"]
 fn the_tests_of_once_cell() {
