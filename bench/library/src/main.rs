@@ -229,6 +229,21 @@ const TOOLS: [Tool; 4] = [
 /// Each measurement has a process of its own: the libraries' panic hooks do not get on with each other.
 const ALONE: &str = "--alone";
 
+/// So many checks of a test, or random executions, for a profiler: `--repeat NUMBER CHECKS`, `--repeat NUMBER
+/// random:EXECUTIONS`.
+const REPEAT: &str = "--repeat";
+
+fn repeat(test: &str, calls: &str) {
+    let (name, test) = ours::TESTS[test.parse::<usize>().expect("a number")];
+    if let Some(executions) = calls.strip_prefix("random:") {
+        let config = fencepost::Config::new().model(fencepost::Model::Sc);
+        fencepost::check_with(config.random(executions.parse().expect("a number")), test);
+    } else {
+        (0..calls.parse::<u32>().expect("a number")).for_each(|_| _ = fencepost::check(test));
+    }
+    println!("{name}");
+}
+
 fn alone(tool: &str, test: &str) {
     let (_, measure) = TOOLS.iter().find(|(name, _)| *name == tool).expect("a tool");
     let Done { executions, complete, seconds } = measure(test.parse().expect("a number"));
@@ -253,6 +268,11 @@ fn main() {
         && first == ALONE
     {
         return alone(tool, test);
+    }
+    if let [first, test, calls] = wanted.as_slice()
+        && first == REPEAT
+    {
+        return repeat(test, calls);
     }
     let details = wanted.iter().position(|word| word == "--details").map(|i| wanted.remove(i)).is_some();
     if let [first, rest @ ..] = wanted.as_slice()

@@ -83,21 +83,29 @@ impl Lowering {
 
     /// Takes up the thread's next operation. `child` is the name that a spawned thread will get.
     pub fn begin(&mut self, op: Op, child: impl FnOnce() -> ThreadId) {
-        self.op = op;
+        self.begin_with(|own| *own = op, child);
+    }
+
+    /// The same where somebody else puts the operation into its place.
+    #[inline]
+    pub fn begin_with(&mut self, put: impl FnOnce(&mut Op), child: impl FnOnce() -> ThreadId) {
+        put(&mut self.op);
         self.step = 0;
         self.last = Reply::NONE;
         self.starting = false;
-        if op == Op::Spawn {
+        if matches!(self.op, Op::Spawn) {
             self.child = child();
         }
     }
 
     /// The operation on its way.
+    #[inline]
     pub fn op(&self) -> &Op {
         &self.op
     }
 
     /// How many of its accesses have been performed.
+    #[inline]
     pub fn step(&self) -> u8 {
         self.step
     }
@@ -136,12 +144,19 @@ impl Lowering {
         }
     }
 
+    /// The answer to such an operation, once it has been performed.
+    #[inline]
+    pub fn answered(&self) -> Option<Reply> {
+        match self.op {
+            Op::Access(_) if self.step != 0 && !self.starting => Some(self.last),
+            _ => None,
+        }
+    }
+
     /// The same where it is more than an access.
     fn other_stage(&self) -> Stage {
-        if self.starting {
-            return self.starting_stage();
-        }
         match self.op {
+            _ if self.starting => self.starting_stage(),
             Op::Access(access) if self.step == 0 => Stage::Access(access),
             Op::Access(_) => Stage::Done(self.last),
             Op::Sync(sync) => self.sync_stage(sync),

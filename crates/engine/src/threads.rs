@@ -47,6 +47,12 @@ pub trait Threads {
     /// Answers the last operation of `thread` and runs it to its next.
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op;
 
+    /// The same; the operation is put where it is wanted. It is large, and need not be copied twice.
+    #[inline]
+    fn resume_into(&mut self, thread: ThreadId, reply: Reply, op: &mut Op) {
+        *op = self.resume(thread, reply);
+    }
+
     /// What `at` holds before the execution. Hidden locations hold 0, but for a semaphore its count.
     fn initial(&self, at: Location) -> Value;
 
@@ -118,6 +124,13 @@ pub trait Threads {
     /// Exploration takes `thread` to wait in a loop, because of what [`digest`](Threads::digest) says.
     fn takes_to_wait(&mut self, thread: ThreadId) {
         let _ = thread;
+    }
+
+    /// A thread was [taken to wait](Threads::takes_to_wait), or will be soon, and what was explored before this run
+    /// does not depend on what digests say. Will the program look closer from now on, so that this run is to be done
+    /// again?
+    fn looks_closer(&mut self) -> bool {
+        false
     }
 
     /// Has the program given this execution up? Then exploration leaves it, and goes on with the next.

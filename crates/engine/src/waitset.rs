@@ -21,7 +21,12 @@ struct WaitSet {
 #[serde(into = "Vec<WaitSet>", from = "Vec<WaitSet>")]
 pub struct WaitSets {
     table: FxHashMap<u128, WaitSet>,
+    /// What updates have made of them: most are asked for again and again.
+    steps: FxHashMap<Step, Value>,
 }
+
+/// An update of a set, by what it is and of whom or how many; and which of several ways.
+type Step = (u128, u8, u32, u32);
 
 impl From<WaitSets> for Vec<WaitSet> {
     fn from(sets: WaitSets) -> Vec<WaitSet> {
@@ -69,6 +74,14 @@ impl WaitSets {
         Value(number)
     }
 
+    /// Forgets everything if that is much. The numbers mean the same in every execution.
+    pub(crate) fn forget_much(&mut self) {
+        const MUCH: usize = 1024;
+        if self.table.len() > MUCH {
+            *self = WaitSets::default();
+        }
+    }
+
     /// Learns what the numbers of others stand for.
     pub fn learn(&mut self, others: &WaitSets) {
         self.table.extend(others.table.iter().map(|(number, set)| (*number, set.clone())));
@@ -76,6 +89,24 @@ impl WaitSets {
 
     /// The state after `update`; of several sets of threads that it could wake, `variant` picks one.
     pub fn apply(&mut self, update: Update, old: Value, variant: u32) -> Value {
+        let (kind, operand) = match update {
+            Update::Enqueue(thread) => (0, thread.0),
+            // Nobody is woken, and nobody leaves.
+            Update::Wake(_) | Update::Dequeue(_) if old == Value::ZERO => return Value::ZERO,
+            Update::Wake(most) => (1, most),
+            Update::Dequeue(thread) => (2, thread.0),
+            _ => return old,
+        };
+        let step = (old.0, kind, operand, variant);
+        if let Some(known) = self.steps.get(&step) {
+            return *known;
+        }
+        let new = self.find(update, old, variant);
+        self.steps.insert(step, new);
+        new
+    }
+
+    fn find(&mut self, update: Update, old: Value, variant: u32) -> Value {
         let mut set = self.get(old);
         match update {
             Update::Enqueue(thread) => set.waiting.push(thread),

@@ -219,17 +219,19 @@ mod spare {
     /// What is asked of the system for a block: whoever gets it and gives it back rounds alike.
     #[inline]
     pub(super) fn rounded(layout: Layout) -> Layout {
-        match Layout::from_size_align(layout.size().next_multiple_of(STEP), STEP) {
-            Ok(rounded) if layout.size() <= SIZES * STEP && layout.align() <= STEP && layout.size() > 0 => rounded,
-            _ => layout,
+        // A size of 0 wraps, and is not small.
+        if layout.size().wrapping_sub(1) >= SIZES * STEP || layout.align() > STEP {
+            return layout;
         }
+        Layout::from_size_align(layout.size().next_multiple_of(STEP), STEP).unwrap_or(layout)
     }
 
     /// Which list the blocks of this layout are in.
     #[inline]
     fn list(layout: Layout) -> Option<usize> {
-        let is_small = layout.align() == STEP && layout.size() <= SIZES * STEP && layout.size().is_multiple_of(STEP);
-        if is_small { (layout.size() / STEP).checked_sub(1) } else { None }
+        let (size, wrapped) = (layout.size(), layout.size().wrapping_sub(1));
+        let is_small = layout.align() == STEP && wrapped < SIZES * STEP && size.is_multiple_of(STEP);
+        is_small.then_some(wrapped / STEP)
     }
 
     /// A block of this layout, which is [`rounded`], or null. What it holds is what was there.

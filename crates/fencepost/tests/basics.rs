@@ -110,6 +110,30 @@ fn a_loop_that_waits_is_explored_once() {
 }
 
 #[test]
+fn a_loop_that_waits_has_one_run_done_again() {
+    let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&runs);
+    let (seen, summary) = outcomes(Config::new(), move || {
+        counted.fetch_add(1, Relaxed);
+        fn enter(lock: &AtomicU32) {
+            while lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+                thread::yield_now();
+            }
+            lock.store(0, Release);
+        }
+        let lock = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || enter(&other));
+        enter(&lock);
+        thread.join().unwrap();
+        vec![lock.load(Relaxed)]
+    });
+    assert_eq!(seen, [[0]]);
+    // What was explored before a thread seemed to wait is kept: one run begins twice, and no other.
+    assert_eq!(runs.load(Relaxed), summary.executions + summary.blocked + 1, "{summary}");
+}
+
+#[test]
 fn a_loop_that_counts_its_rounds_is_no_loop_that_waits() {
     let (seen, _) = outcomes(Config::new(), || {
         let flag = Arc::new(AtomicU32::new(0));

@@ -59,6 +59,8 @@ struct Block {
     bytes: u128,
     /// Which of them are known.
     known: u16,
+    /// The first of those that were written last, and the one behind the last of them.
+    last: (u8, u8),
     /// When each was last written.
     times: [Time; BLOCK as usize],
     /// And by which store.
@@ -131,6 +133,16 @@ pub(crate) fn overwrite(at: Location, value: Value, over: Location, by: Value) -
     at.size.truncate(value.0 & !mask | bits)
 }
 
+impl Block {
+    /// Were these bytes written at one time?
+    #[inline]
+    fn is_of_one_time(&self, piece: Piece) -> bool {
+        let (first, end) = self.last;
+        let by_last = usize::from(first) <= piece.first && piece.first + piece.count <= usize::from(end);
+        by_last || is_uniform(&self.times[piece.range()])
+    }
+}
+
 impl Bytes {
     /// Forgets everything, keeping allocations.
     pub fn clear(&mut self) {
@@ -150,6 +162,18 @@ impl Bytes {
     /// Makes the bytes of `at` known; those that are known already stay as they are.
     #[inline]
     pub fn introduce(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
+        let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
+        if let Some((recent, position)) = self.recent[recent_place(key)]
+            && recent == key
+            && let wanted = ((1u32 << at.size.bytes()) - 1) << offset
+            && u32::from(self.blocks[position as usize].known) & wanted == wanted
+        {
+            return;
+        }
+        self.introduce_bytes(at, initial);
+    }
+
+    fn introduce_bytes(&mut self, at: Location, initial: &mut dyn FnMut(Location) -> Value) {
         let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
         let inside = at.size.bytes().min(BLOCK - offset);
         self.introduce_block(key, offset, inside, at, initial);
@@ -186,7 +210,11 @@ impl Bytes {
         }
         let whole = Location::new(key.wrapping_mul(BLOCK), Size::B16);
         let filled = overwrite(whole, Value(block.bytes), at, initial(at));
-        for byte in (first..first + count).filter(|byte| block.known & (1 << byte) == 0) {
+        if block.known & wanted == 0 {
+            let mask = ones(count) << (8 * first);
+            block.bytes = block.bytes & !mask | filled.0 & mask;
+        }
+        for byte in (first..first + count).filter(|byte| block.known & wanted != 0 && block.known & (1 << byte) == 0) {
             let mask = 0xff << (8 * byte);
             block.bytes = block.bytes & !mask | filled.0 & mask;
         }
@@ -219,6 +247,19 @@ impl Bytes {
     /// What `at` holds, and the last store that wrote to it.
     #[inline]
     pub fn read(&self, at: Location) -> Source {
+        let (key, offset) = (at.address / BLOCK, at.address % BLOCK);
+        if let Some((recent, position)) = self.recent[recent_place(key)]
+            && recent == key
+            && offset + at.size.bytes() <= BLOCK
+        {
+            let count = at.size.bytes() as usize;
+            let (bits, (_, event)) = self.read_piece(Piece { block: position as usize, first: offset as usize, count });
+            return Source { event, value: at.size.truncate(bits) };
+        }
+        self.read_pieces(at)
+    }
+
+    fn read_pieces(&self, at: Location) -> Source {
         let (first, second) = self.pieces(at);
         let (mut bits, mut newest) = self.read_piece(first);
         if let Some(second) = second {
@@ -233,7 +274,7 @@ impl Bytes {
     fn read_piece(&self, piece: Piece) -> (u128, (Time, EventId)) {
         let block = &self.blocks[piece.block];
         let mut newest = piece.first;
-        if !is_uniform(&block.times[piece.range()]) {
+        if !block.is_of_one_time(piece) {
             for byte in piece.range() {
                 if block.times[byte] > block.times[newest] {
                     newest = byte;
@@ -264,6 +305,7 @@ impl Bytes {
         let mask = ones(piece.count as u64);
         let shift = 8 * piece.first;
         block.bytes = block.bytes & !(mask << shift) | (bits & mask) << shift;
+        block.last = (piece.first as u8, (piece.first + piece.count) as u8);
         fill(&mut block.times[piece.range()], time);
         fill(&mut block.writers[piece.range()], event);
     }
@@ -283,7 +325,7 @@ impl Bytes {
         }
         self.observe_one();
         let (first, second) = self.pieces(at);
-        if second.is_some() || !is_uniform(&self.blocks[first.block].times[first.range()]) {
+        if second.is_some() || !self.blocks[first.block].is_of_one_time(first) {
             self.split(first, second);
         }
     }

@@ -187,6 +187,9 @@ pub struct Graph {
     sc_fences: Vec<Node>,
     /// Waits, in the order of addition.
     waits: Vec<Node>,
+    /// A read that was added last and has no source yet: its clocks are what its thread has seen before.
+    #[serde(skip)]
+    unread: Option<Node>,
     /// Memory for places to come.
     #[serde(skip)]
     spare: Vec<PlaceData>,
@@ -213,9 +216,10 @@ impl Clone for Graph {
             not_sc,
             sc_fences,
             waits,
+            unread: _,
             spare: _,
         } = other;
-        (self.stride, self.not_sc) = (*stride, *not_sc);
+        (self.stride, self.not_sc, self.unread) = (*stride, *not_sc, None);
         self.nodes.clone_from(nodes);
         self.threads.clone_from(threads);
         self.places.clone_from(places);
@@ -230,7 +234,7 @@ impl Clone for Graph {
 
 /// The part of a new event that its creator knows.
 #[derive(Clone, Copy, Debug)]
-pub struct NewNode {
+pub struct NewNode<'a> {
     /// Whose event.
     pub thread: ThreadId,
     /// What it is.
@@ -242,7 +246,7 @@ pub struct NewNode {
     /// The thread's local state.
     pub digest: u64,
     /// What the program asked for.
-    pub access: Access,
+    pub access: &'a Access,
 }
 
 /// The writes whose bytes a read has got. Where accesses have different extents, a write to a part of a place takes the
@@ -261,7 +265,6 @@ impl Origins {
         Origins { at, next: Some(read.source), left: ((1u32 << bytes) - 1) as u16 }
     }
 
-    #[inline]
     fn next(&mut self, graph: &Graph) -> Option<Node> {
         loop {
             let write = self.next.take()?;
@@ -313,6 +316,7 @@ impl Graph {
             not_sc: 0,
             sc_fences: Vec::new(),
             waits: Vec::new(),
+            unread: None,
             spare: Vec::new(),
         };
         graph.nodes.push(NodeData {
@@ -337,10 +341,13 @@ impl Graph {
     /// Clocks for the event added last.
     #[inline]
     fn push_clocks(&mut self) {
-        for clocks in [&mut self.porf, &mut self.hb, &mut self.released, &mut self.acquirable] {
-            match self.stride {
-                FEW => clocks.extend_from_slice(&[0; FEW]),
-                stride => clocks.resize(clocks.len() + stride, 0),
+        let stride = self.stride;
+        let Graph { porf, hb, released, acquirable, .. } = self;
+        for clocks in [porf, hb, released, acquirable] {
+            if stride == FEW && clocks.capacity() - clocks.len() >= FEW {
+                clocks.extend_from_slice(&[0; FEW]);
+            } else {
+                clocks.resize(clocks.len() + stride, 0);
             }
         }
     }
@@ -532,7 +539,7 @@ impl Graph {
 
     /// Adds an event at the end. A read reads the last write until [`set_source`](Self::set_source) says otherwise; a
     /// write stands nowhere in coherence order until [`place_write`](Self::place_write).
-    pub fn add(&mut self, new: NewNode) -> Node {
+    pub fn add(&mut self, new: NewNode<'_>) -> Node {
         let t = new.thread.index();
         if t >= self.threads.len() {
             self.threads.resize(t + 1, Vec::new());
@@ -566,7 +573,7 @@ impl Graph {
             previous_elsewhere,
             label: new.label,
             digest: new.digest,
-            access: new.access,
+            access: *new.access,
         });
         self.threads[t].push(node);
         self.push_clocks();
@@ -579,6 +586,7 @@ impl Graph {
         }
         // Those of a read that has no source yet are what its thread has seen before.
         self.update_clocks(node);
+        self.unread = new.flags.has(Flags::READ).then_some(node);
         if !new.flags.has(Flags::SC) {
             self.not_sc += 1;
         } else if new.flags.has(Flags::FENCE) {
@@ -589,8 +597,8 @@ impl Graph {
 
     /// Lets a read read `source`, with that result. Nothing may come after it in its thread.
     pub fn set_source(&mut self, read: Node, source: Node, value: Value, variant: u32, flags: Flags) {
-        let before = self.node(read).flags;
         let data = &mut self.nodes[read.index()];
+        let before = data.flags;
         data.source = source;
         data.value = value;
         data.variant = variant;
@@ -598,7 +606,15 @@ impl Graph {
         let place = &mut self.places[data.place.index()];
         place.plain = place.plain + u32::from(flags.has(Flags::PLAIN)) - u32::from(before.has(Flags::PLAIN));
         self.not_sc = self.not_sc + u32::from(before.has(Flags::SC)) - u32::from(flags.has(Flags::SC));
-        self.update_clocks(read);
+        if self.unread != Some(read) {
+            self.update_clocks(read);
+        } else if source != Node::INIT {
+            self.unread = None;
+            match self.stride {
+                FEW => self.join_source(read, FEW),
+                stride => self.join_source(read, stride),
+            }
+        }
     }
 
     /// Lets a read read another write that makes no difference to its thread. (Clocks keep what the first one gave:
@@ -645,16 +661,32 @@ impl Graph {
         self.places[data.place.index()].reads.push(read);
     }
 
-    /// Says what a write writes.
+    /// Says what a write writes, or what a read that has its source gets.
+    #[inline]
     pub fn set_value(&mut self, write: Node, value: Value) {
         self.nodes[write.index()].value = value;
     }
 
-    /// The same event in another run of the program: its operands, its value and its thread's local state are those of
-    /// that run.
-    pub fn refresh(&mut self, node: Node, access: Access, value: Value, digest: u64) {
-        let data = &mut self.nodes[node.index()];
-        (data.access, data.value, data.digest) = (access, value, digest);
+    /// The thread's local state at the same event in another run of the program.
+    #[inline]
+    pub fn set_digest(&mut self, node: Node, digest: u64) {
+        self.nodes[node.index()].digest = digest;
+    }
+
+    /// The operands of the same event in another run of the program, which has asked for this access. It is the same
+    /// but for those.
+    #[inline]
+    pub fn set_operands(&mut self, node: Node, access: &Access) {
+        // A load has none.
+        if !matches!(access, Access::Load { .. } | Access::Fence { .. }) {
+            self.nodes[node.index()].access = *access;
+        }
+    }
+
+    /// What the program asked for at `to` is what it asked for at `from`.
+    #[inline]
+    pub fn copy_operands(&mut self, from: Node, to: Node) {
+        self.nodes[to.index()].access = self.nodes[from.index()].access;
     }
 
     /// What a place holds initially, in another run of the program.
@@ -717,19 +749,8 @@ impl Graph {
         self.hb[own] = index + 1;
         if flags.has(Flags::READ) {
             // Nothing comes before the initial write, and nobody has released it.
-            if source == Node::INIT {
-                return;
-            }
-            join(&mut self.porf, source.index() * stride, at, stride);
-            if !flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
-                let mut origins = Origins::of(self.node(node));
-                while let Some(origin) = origins.next(self) {
-                    let from = origin.index() * stride;
-                    join_from(&mut self.acquirable, &self.released, from, at, stride);
-                    if flags.has(Flags::ACQUIRE) {
-                        join_from(&mut self.hb, &self.released, from, at, stride);
-                    }
-                }
+            if source != Node::INIT {
+                self.join_source(node, stride);
             }
         } else if flags.has(Flags::FENCE) {
             if flags.has(Flags::ACQUIRE) {
@@ -745,11 +766,45 @@ impl Graph {
             }
             if flags.has(Flags::EXCLUSIVE) && !flags.has(Flags::WEAVES) {
                 let read = self.previous(node).expect("an exclusive write follows its read");
-                let mut origins = Origins::of(self.node(read));
-                while let Some(origin) = origins.next(self) {
-                    join(&mut self.released, origin.index() * stride, at, stride);
-                }
+                self.for_each_origin(read, |graph, origin| {
+                    join(&mut graph.released, origin.index() * stride, at, stride);
+                });
             }
+        }
+    }
+
+    /// What a read has from its source.
+    #[inline(always)]
+    fn join_source(&mut self, read: Node, stride: usize) {
+        let NodeData { source, flags, .. } = self.nodes[read.index()];
+        let at = read.index() * stride;
+        join(&mut self.porf, source.index() * stride, at, stride);
+        if flags.any(Flags::PLAIN.with(Flags::WEAVES)) {
+            return;
+        }
+        let acquires = flags.has(Flags::ACQUIRE);
+        self.for_each_origin(read, |graph, origin| {
+            let from = origin.index() * stride;
+            join_from(&mut graph.acquirable, &graph.released, from, at, stride);
+            if acquires {
+                join_from(&mut graph.hb, &graph.released, from, at, stride);
+            }
+        });
+    }
+
+    /// The writes whose bytes a read has got: nearly always one, which has written as much as is read.
+    #[inline(always)]
+    fn for_each_origin(&mut self, read: Node, mut take: impl FnMut(&mut Graph, Node)) {
+        let data = self.node(read);
+        let source = data.source;
+        let written = if source == Node::INIT { None } else { self.node(source).access.location() };
+        if written.is_none_or(|written| written.size == self.location(data.place).size) {
+            return take(self, source);
+        }
+        let mut origins = Origins::of(data);
+        loop {
+            let Some(origin) = origins.next(self) else { return };
+            take(self, origin);
         }
     }
 
@@ -793,6 +848,7 @@ impl Graph {
 
     /// Cuts the graph back to its first `length` events, the initial one included.
     pub fn truncate(&mut self, length: usize) {
+        self.unread = None;
         while self.nodes.len() > length {
             let node = self.last();
             let NodeData { thread, flags, place, .. } = self.nodes[node.index()];
@@ -837,6 +893,7 @@ impl Graph {
     pub fn assign_part(&mut self, other: &Graph, keep: impl Fn(Node) -> bool, dangling: Node, names: &mut Vec<Node>) {
         let stride = other.stride;
         self.stride = stride;
+        self.unread = None;
         self.nodes.clear();
         self.not_sc = 0;
         self.sc_fences.clear();
@@ -867,6 +924,13 @@ impl Graph {
             names.push(Node(if i == 0 || keep(Node(i)) { next } else { u32::MAX }));
             next += u32::from(names[i as usize].0 != u32::MAX);
         }
+        // What is kept from the beginning is copied in one go.
+        let whole = names.iter().enumerate().take_while(|(i, name)| name.index() == *i).count();
+        let Graph { porf, hb, released, acquirable, .. } = self;
+        let all = [&other.porf, &other.hb, &other.released, &other.acquirable];
+        for (clocks, from) in [porf, hb, released, acquirable].into_iter().zip(all) {
+            clocks.extend_from_slice(&from[..whole * stride]);
+        }
         for (i, data) in other.nodes.iter().enumerate() {
             let name = names[i];
             if name.0 == u32::MAX {
@@ -895,6 +959,9 @@ impl Graph {
                 }
             }
             self.nodes.push(data);
+            if i < whole {
+                continue;
+            }
             let range = i * stride..(i + 1) * stride;
             self.porf.extend_from_slice(&other.porf[range.clone()]);
             self.hb.extend_from_slice(&other.hb[range.clone()]);

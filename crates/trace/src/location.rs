@@ -133,7 +133,14 @@ impl Location {
         Location { address: HIDDEN | (kind as u64) << KIND_SHIFT | key << SPREAD, size: Size::B8 }
     }
 
+    /// Is it the hidden state of an object of this kind?
+    #[inline]
+    pub fn is_hidden(self, kind: Hidden) -> bool {
+        self.address & (HIDDEN | KIND_MASK) == HIDDEN | (kind as u64) << KIND_SHIFT
+    }
+
     /// The kind and key of a hidden location; `None` for the program's own memory.
+    #[inline]
     pub fn as_hidden(self) -> Option<(Hidden, u64)> {
         const KINDS: [Hidden; 13] = [
             Hidden::Mutex,
@@ -196,6 +203,7 @@ mod tests {
         for kind in all {
             let l = Location::hidden(kind, 0x7fff_1234_5678);
             assert_eq!(l.as_hidden(), Some((kind, 0x7fff_1234_5678)));
+            assert_eq!(all.map(|other| l.is_hidden(other)), all.map(|other| kind == other));
         }
         assert_eq!(Location::new(0x7fff_1234_5678, Size::B4).as_hidden(), None);
         assert!(!Location::hidden(Hidden::Park, 1).overlaps(Location::hidden(Hidden::Park, 2)));

@@ -164,6 +164,48 @@ fn each_test_of_a_package_is_run_alone() {
     assert_eq!(run(&[]).status, 2);
 }
 
+const EXAMPLES: &str = r#"
+/// ```
+/// let sender = std::thread::spawn(mailbox::send);
+/// assert_ne!(mailbox::receive(), Some(0));
+/// sender.join().unwrap();
+/// ```
+pub fn example() {}
+
+/// ```
+/// assert_eq!(std::thread::spawn(|| 1).join().unwrap(), 1);
+/// ```
+/// ```should_panic
+/// panic!("as it should");
+/// ```
+/// ```no_run
+/// loop {}
+/// ```
+pub fn others() {}
+"#;
+
+/// With `--doc` the examples of the documentation are tests: one loses a message, one is right. What is to panic or not
+/// to be run is left out. In the edition of 2024 rustdoc would make one program of all of them.
+#[test]
+fn the_examples_of_the_documentation_are_tests() {
+    for edition in ["2021", "2024"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        package(directory.path());
+        let manifest = MANIFEST.replace("2021", edition);
+        fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");
+        fs::write(directory.path().join("src/lib.rs"), LIBRARY.to_owned() + EXAMPLES).expect("a file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-fencepost"));
+        command.current_dir(directory.path()).args(["fencepost", "test", "--offline", "--doc", "--executions", "300"]);
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS").env_remove("CARGO");
+        command.env("CARGO_TARGET_DIR", directory.path().join("target"));
+        let all = finish(&mut command);
+        assert_eq!(all.status, 1, "{}{}", all.stdout, all.stderr);
+        let counts = "1 passed, 1 failed, 2 ignored";
+        assert!(all.stdout.contains("2 tests, ") && all.stdout.contains(counts), "{}{}", all.stdout, all.stderr);
+        assert!(all.stdout.contains("--- mailbox src/lib.rs - example"), "{}", all.stdout);
+    }
+}
+
 /// A published crate with threads in its tests, and an ordering of it that is needed.
 struct Suite {
     package: &'static str,
@@ -271,6 +313,23 @@ fn the_tests_of_crossbeam_queue() {
         tests: &[],
         weaker: ("src/array_queue.rs", "store(tail + 1, Ordering::Release)", "store(tail + 1, Ordering::Relaxed)"),
         finds: "spsc",
+    });
+}
+
+/// Without the two tests that rely on 100 and 500 ms being long enough.
+#[test]
+#[ignore = "needs the registry, and takes minutes"]
+fn the_tests_of_parking_lot() {
+    check(Suite {
+        package: "parking_lot",
+        version: "0.12.5",
+        tests: &["--skip", "test_issue_129", "--skip", "times_out_before_false"],
+        weaker: (
+            "src/raw_mutex.rs",
+            "exchange(LOCKED_BIT, 0, Ordering::Release, Ordering::Relaxed)",
+            "exchange(LOCKED_BIT, 0, Ordering::Relaxed, Ordering::Relaxed)",
+        ),
+        finds: "mutex::tests::lots_and_lots",
     });
 }
 

@@ -4,6 +4,8 @@
 //! from the registry, so that these tests are not run by default:
 //!
 //!     cargo test -p fencepost-cli --test all museum:: -- --ignored --nocapture
+//!
+//! With `FENCEPOST_MIRI` set to the path of a nightly toolchain that has Miri, Miri runs the versions with the bugs.
 
 use crate::common::{command, finish};
 use std::fs;
@@ -21,10 +23,10 @@ struct Exhibit {
     kind: &'static str,
 }
 
-/// Builds the program with `version` of the crate, and tests it.
+/// The program with `version` of the crate, as a package.
 ///
 /// Some versions have been withdrawn: no new program gets them, but who has them in Cargo.lock does.
-fn test(exhibit: &Exhibit, version: &str) -> crate::common::Output {
+fn prepare(exhibit: &Exhibit, version: &str) -> tempfile::TempDir {
     let Exhibit { package, mended, options, source, .. } = exhibit;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
@@ -42,11 +44,45 @@ fn test(exhibit: &Exhibit, version: &str) -> crate::common::Output {
     fs::write(path.join("Cargo.toml"), manifest(version)).expect("a file");
     let lock = fs::read_to_string(path.join("Cargo.lock")).expect("a lock file");
     fs::write(path.join("Cargo.lock"), with_version(&lock, package, mended, version)).expect("a file");
+    directory
+}
+
+/// Builds the program with `version` of the crate, and tests it.
+fn test(exhibit: &Exhibit, version: &str) -> crate::common::Output {
+    let directory = prepare(exhibit, version);
+    let (path, package) = (directory.path(), exhibit.package);
     let mut build = command(path);
     let built =
         finish(build.args(["cargo", "build", "-q", "--target-dir", "target"]).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1"));
     assert_eq!(built.status, 0, "{package} {version}: {}", built.stderr);
     finish(command(path).args(["test", "target/x86_64-unknown-linux-gnu/debug/exhibit", "--format", "json"]))
+}
+
+/// Miri's word on the program: it runs once for each of 64 seeds, or to the first that shows something.
+fn ask_miri(exhibit: &Exhibit, version: &str, toolchain: &Path) {
+    const SEEDS: u32 = 64;
+    let directory = prepare(exhibit, version);
+    let package = exhibit.package;
+    let path = std::env::join_paths([toolchain.join("bin"), "/usr/bin".into(), "/bin".into()]).expect("a path");
+    for seed in 0..SEEDS {
+        // By its path: cargo looks for its commands among those of rustup first.
+        let mut miri = Command::new(toolchain.join("bin/cargo-miri"));
+        for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTUP_TOOLCHAIN"] {
+            miri.env_remove(name);
+        }
+        miri.env("CARGO", toolchain.join("bin/cargo")).env("RUSTC", toolchain.join("bin/rustc")).env("PATH", &path);
+        miri.current_dir(directory.path()).args(["miri", "run", "-q"]);
+        // What one thread alone does wrong is another matter: rules of aliasing, and what is never given back.
+        let flags = format!("-Zmiri-seed={seed} -Zmiri-disable-stacked-borrows -Zmiri-ignore-leaks");
+        let ran = miri.env("MIRIFLAGS", flags).output().expect("Miri is there");
+        if !ran.status.success() {
+            let said = String::from_utf8_lossy(&ran.stderr);
+            let lines = said.lines().filter(|line| line.starts_with("error") || line.contains("panicked at"));
+            let lines: Vec<_> = lines.take(2).collect();
+            return println!("{package} {version}: Miri, seed {seed}: {}", lines.join(" | "));
+        }
+    }
+    println!("{package} {version}: Miri: nothing with {SEEDS} seeds");
 }
 
 /// A lock file with another version of a package. Its checksum goes: it is that of the other.
@@ -74,6 +110,9 @@ fn check(exhibit: Exhibit) {
     let clean = test(&exhibit, mended);
     assert_eq!(clean.status, 0, "{}{}", clean.stdout, clean.stderr);
     println!("{package} {mended}: nothing in {} executions", clean.json()["executions"]);
+    if let Some(toolchain) = std::env::var_os("FENCEPOST_MIRI") {
+        ask_miri(&exhibit, buggy, Path::new(&toolchain));
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::lowering::Stage;
 use crate::monitor::Monitor;
 use crate::strategy::{Actor, Drains, Pending, Strategy, What};
 use fencepost_memory::{Machine, Read, Source, Step};
-use fencepost_trace::{Access, EventId, Guard, LoadOrder, Location, ThreadId, Value};
+use fencepost_trace::{Access, EventId, Guard, LoadOrder, Location, Model, ThreadId, Value};
 
 impl<M: Machine, W: Monitor> Execution<M, W> {
     /// The number of an actor, or the one behind the last if time passes.
@@ -61,9 +61,10 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         choice
     }
 
-    /// What a thread's access reads.
-    pub(super) fn choose_read(&mut self, thread: ThreadId, access: &Access, strategy: &mut impl Strategy) -> usize {
-        let label = self.threads[thread.index()].label;
+    /// What a thread's next access reads.
+    pub(super) fn choose_read(&mut self, thread: ThreadId, strategy: &mut impl Strategy) -> usize {
+        let run = &self.threads[thread.index()];
+        let (label, access) = (run.label, run.access().expect("it reads"));
         let (origins, events) = (&self.origins, self.events as usize);
         let origin = |store: EventId| match store.index().checked_sub(1) {
             Some(i) if i + MOST_ORIGINS >= events && i < events => {
@@ -96,16 +97,12 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         choice
     }
 
-    /// The stores that an access may read and that its guard lets through. Of a compare-exchange, the first
-    /// `failing` are those on which it fails; a weak one may have the same store in both parts.
-    pub(super) fn find_sources(
-        &mut self,
-        thread: ThreadId,
-        access: &Access,
-        initial: &mut dyn FnMut(Location) -> Value,
-    ) {
+    /// The stores that a thread's next access may read and that its guard lets through. Of a compare-exchange, the
+    /// first `failing` are those on which it fails; a weak one may have the same store in both parts.
+    pub(super) fn find_sources(&mut self, thread: ThreadId, initial: &mut dyn FnMut(Location) -> Value) {
         self.sources.clear();
         self.failing = 0;
+        let access = self.threads[thread.index()].access().expect("it is about to access memory");
         let (sets, guard) = (&self.sets, access.guard());
         match *access {
             Access::Store { .. } | Access::Fence { .. } => {}
@@ -121,6 +118,21 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 self.machine.sources(thread, Read { at, order: order.load(), exclusive: true }, &mut self.sources);
                 if guard != Guard::Any {
                     self.sources.retain(|s| sets.passes(guard, s.value));
+                }
+            }
+            Access::CompareExchange { at, expected, failure, weak, .. } if M::MODEL == Model::Sc => {
+                // There is one store to read, whatever comes of it.
+                self.machine.introduce(at, initial);
+                self.machine.sources(thread, Read { at, order: failure, exclusive: false }, &mut self.sources);
+                if guard != Guard::Any {
+                    self.sources.retain(|s| sets.passes(guard, s.value));
+                }
+                if let Some(source) = self.sources.first().copied() {
+                    let (fails, succeeds) = (weak || source.value != expected, source.value == expected);
+                    self.failing = usize::from(fails);
+                    if fails && succeeds {
+                        self.sources.push(source);
+                    }
                 }
             }
             Access::CompareExchange { at, expected, success, failure, weak, .. } => {

@@ -164,7 +164,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             self.add_thread(ThreadId(t), State::Running);
             self.machine.begin_thread(ThreadId(t), None);
         }
-        self.sets = WaitSets::default();
+        self.sets.forget_much();
         self.events = 0;
         self.changes = 0;
         self.records.clear();
@@ -201,18 +201,35 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         }
     }
 
+    /// The same where somebody else puts the operation into its place and says where it is: operations are large.
+    #[inline]
+    pub fn submit_with(&mut self, thread: ThreadId, put: impl FnOnce(&mut Op) -> u32) {
+        self.submit_as(thread, Patience::Endless, put);
+        if let Op::Join(of) = *self.threads[thread.index()].lowering.op() {
+            self.machine.await_end(thread, of);
+        }
+    }
+
     /// The same for an operation that may be given up before it is done, by submitting another.
     pub fn submit_timed(&mut self, thread: ThreadId, op: Op, label: u32, patience: Patience) {
+        self.submit_as(thread, patience, |own| {
+            *own = op;
+            label
+        });
+    }
+
+    #[inline]
+    fn submit_as(&mut self, thread: ThreadId, patience: Patience, put: impl FnOnce(&mut Op) -> u32) {
         let next = ThreadId(self.threads.len() as u32);
         let run = &mut self.threads[thread.index()];
-        run.lowering.begin(op, || next);
-        run.label = label;
+        let label = &mut run.label;
+        run.lowering.begin_with(|op| *label = put(op), || next);
         run.state = State::Waiting;
         run.fresh = true;
         run.stuck = None;
         run.patience = patience;
         self.impatient |= patience != Patience::Endless;
-        if matches!(op, Op::Spawn) {
+        if matches!(self.threads[thread.index()].lowering.op(), Op::Spawn) {
             self.add_thread(next, State::Unborn);
             self.machine.begin_thread(next, Some(thread));
         }
@@ -272,6 +289,10 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 run.guarded = access.guard() != Guard::Any;
                 continue;
             }
+            if let Some(reply) = run.lowering.answered() {
+                run.state = State::Running;
+                return Some(Next::Resume(thread, reply));
+            }
             run.stage = run.lowering.stage();
             match &run.stage {
                 Stage::Done(reply) => {
@@ -310,11 +331,11 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
                 self.actors.push(Actor::Thread(thread));
                 continue;
             }
-            let enabled = match self.threads[t].access().copied() {
-                Some(access) => {
-                    self.find_sources(thread, &access, initial);
+            let enabled = match self.threads[t].access().map(Access::location) {
+                Some(at) => {
+                    self.find_sources(thread, initial);
                     if self.sources.is_empty() {
-                        self.threads[t].stuck = access.location();
+                        self.threads[t].stuck = at;
                     }
                     !self.sources.is_empty()
                 }

@@ -16,7 +16,7 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         initial: &mut dyn FnMut(Location) -> Value,
     ) {
         let run = &mut self.threads[thread.index()];
-        let Some(access) = run.access().copied() else {
+        let Some(access) = run.access() else {
             match run.stage {
                 Stage::Fail(failure) => self.outcome = Some(Outcome::Failed { thread, failure }),
                 Stage::Yield | Stage::Quit => {
@@ -27,21 +27,24 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
             }
             return;
         };
-        let (step, source, reply) = match access {
+        let (step, source, reply) = match *access {
             Access::Fence { order } => (Step::Fence { order }, None, Reply::NONE),
             Access::Store { at, order, value } => {
                 self.machine.introduce(at, initial);
                 (Step::Store { at, order, value }, None, Reply::NONE)
             }
             _ => {
-                self.find_sources(thread, &access, initial);
-                let choice = self.choose_read(thread, &access, strategy);
+                let is_compare_exchange = matches!(access, Access::CompareExchange { .. });
+                self.find_sources(thread, initial);
+                let choice = self.choose_read(thread, strategy);
                 let source = self.sources[choice];
-                let variant = match access {
-                    Access::CompareExchange { .. } => u32::from(choice < self.failing),
-                    _ => self.choose_variant(thread, variants(&access, source.value, &self.sets), strategy),
+                let variant = if is_compare_exchange {
+                    u32::from(choice < self.failing)
+                } else {
+                    let access = self.threads[thread.index()].access().expect("it reads");
+                    self.choose_variant(thread, variants(access, source.value, &self.sets), strategy)
                 };
-                let (step, reply) = self.decide(&access, source, variant);
+                let (step, reply) = self.decide(thread, source, variant);
                 (step, Some(source), reply)
             }
         };
@@ -49,14 +52,16 @@ impl<M: Machine, W: Monitor> Execution<M, W> {
         let run = &mut self.threads[thread.index()];
         run.lowering.performed(reply);
         run.fresh = true;
-        if *run.lowering.op() == Op::Spawn && matches!(step, Step::Store { .. }) {
+        if matches!(run.lowering.op(), Op::Spawn) && matches!(step, Step::Store { .. }) {
             // It first takes its creator's go-ahead.
             let child = run.lowering.child();
             self.threads[child.index()].state = State::Waiting;
         }
     }
 
-    pub(super) fn decide(&mut self, access: &Access, source: Source, variant: u32) -> (Step, Reply) {
+    /// What a thread's next access does if it reads this.
+    fn decide(&mut self, thread: ThreadId, source: Source, variant: u32) -> (Step, Reply) {
+        let access = self.threads[thread.index()].access().expect("it reads");
         let at = access.location().expect("a read has a location");
         match effect(access, source.value, variant, &mut self.sets) {
             Effect::Load { order, failed_rmw, reply } => (Step::Load { at, order, failed_rmw }, reply),

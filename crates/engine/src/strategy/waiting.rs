@@ -20,6 +20,8 @@ const PLACES: usize = 16;
 struct Round {
     /// Program points with locations.
     places: [u64; PLACES],
+    /// How many of them there are.
+    known: u8,
     /// Where the next one goes.
     next: u8,
     /// How often in a row it has come back to one of them.
@@ -29,14 +31,15 @@ struct Round {
 impl Round {
     #[inline]
     fn visit(&mut self, place: u64, writes: bool) {
-        if self.places.contains(&place) {
+        if self.places[..usize::from(self.known)].contains(&place) {
             self.returns += 1;
             return;
         }
         if writes {
-            *self = Round::default();
+            (self.known, self.next) = (0, 0);
         }
         self.returns = 0;
+        self.known = self.known.max(self.next + 1);
         self.places[usize::from(self.next)] = place;
         self.next = (self.next + 1) % PLACES as u8;
     }

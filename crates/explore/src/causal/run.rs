@@ -199,7 +199,7 @@ impl<'a, T: Threads> Run<'a, T> {
         match (self.task.choice, other) {
             (Some(choice), _) => {
                 self.explorer.graph.clone_from(graph);
-                self.add_read(*thread, read.access, read.place, Node(choice.source), label.variant);
+                self.add_read(*thread, read.place, Node(choice.source), label.variant);
             }
             (None, Some(other)) => {
                 self.explorer.graph.clone_from(other);
@@ -244,8 +244,8 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         if let Some(Choice { thread, source, variant }) = self.task.choice {
             let thread = ThreadId(thread);
-            let (access, place) = self.next_access(thread)?;
-            self.add_read(thread, access, place, Node(source), variant);
+            let (_, place) = self.next_access(thread)?;
+            self.add_read(thread, place, Node(source), variant);
         }
         Ok(())
     }
@@ -255,9 +255,10 @@ impl<'a, T: Threads> Run<'a, T> {
         if walk.threads.get(thread.index()).is_none_or(|run| run.state != State::Ready) {
             return Err(ExploreError::Nondeterministic(thread));
         }
-        let Settled::Access(access) = walk.settle(graph, thread) else {
+        let Settled::Access = walk.settle(graph, thread) else {
             return Err(ExploreError::Nondeterministic(thread));
         };
+        let access = *walk.threads[thread.index()].access();
         let place = match access.location() {
             None => Place::NONE,
             Some(at) => cells.place(at, graph, |at| walk.program.initial_for(thread, at))?,
@@ -279,8 +280,8 @@ impl<'a, T: Threads> Run<'a, T> {
             self.add_write(thread, access, place);
             return Ok(());
         }
-        let read = graph.add(walk.new_node(thread, Flags::READ, place, access));
-        let flags = read_flags(graph.location(place), &access, step.value, step.variant, &mut walk.sets);
+        let read = graph.add(walk.new_node(thread, Flags::READ, place));
+        let flags = read_flags(graph.location(place), &access, step.value, step.variant, &walk.sets);
         if flags.has(Flags::BLOCKED) {
             return Err(ExploreError::Nondeterministic(thread));
         }
@@ -332,7 +333,7 @@ impl<'a, T: Threads> Run<'a, T> {
             Access::Store { order, .. } => store_flags(order),
             _ => write_flags(&access),
         };
-        let node = graph.add(walk.new_node(thread, flags, place, access));
+        let node = graph.add(walk.new_node(thread, flags, place));
         if let Access::Store { value, .. } = access {
             graph.set_value(node, value);
             graph.place_write(node, graph.writes(place).len() as u32);
@@ -374,10 +375,10 @@ impl<'a, T: Threads> Run<'a, T> {
     }
 
     /// Adds a read of `source`, and the write of its read-modify-write.
-    fn add_read(&mut self, thread: ThreadId, access: Access, place: Place, source: Node, variant: u32) {
+    fn add_read(&mut self, thread: ThreadId, place: Place, source: Node, variant: u32) {
         let Explorer { walk, graph, .. } = &mut *self.explorer;
-        let read = graph.add(walk.new_node(thread, Flags::READ, place, access));
-        set_source(graph, read, source, variant, &mut walk.sets);
+        let read = graph.add(walk.new_node(thread, Flags::READ, place));
+        set_source(graph, read, source, variant, &walk.sets);
         self.finish_read(thread, read);
     }
 
@@ -401,8 +402,8 @@ impl<'a, T: Threads> Run<'a, T> {
         let Explorer { walk, graph, .. } = &mut *self.explorer;
         let half = walk.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
         let read = *graph.thread(thread).last().expect("its reading half");
-        let NodeData { place, access, .. } = *graph.node(read);
-        let write = graph.add(walk.new_node(thread, half.flags(), place, access));
+        let data = *graph.node(read);
+        let write = graph.add(walk.new_half(&data, &half));
         graph.set_value(write, half.written);
         graph.place_write(write, graph.position_of(read) + 1);
         walk.finish_half(thread, &half);
@@ -453,7 +454,7 @@ impl<'a, T: Threads> Run<'a, T> {
                 return Ok(None);
             }
             let access = match walk.settle(graph, thread) {
-                Settled::Access(access) => access,
+                Settled::Access => *walk.threads[t].access(),
                 Settled::Exit => {
                     walk.threads[t].state = State::Done;
                     self.learn(thread, None);
@@ -485,7 +486,7 @@ impl<'a, T: Threads> Run<'a, T> {
             let forced = is_forced(at);
             if forced && graph.writes(place).len() > 1 {
                 let source = graph.writes(place)[1];
-                self.add_read(thread, access, place, source, 0);
+                self.add_read(thread, place, source, 0);
                 moved = true;
                 continue;
             }
@@ -505,7 +506,7 @@ impl<'a, T: Threads> Run<'a, T> {
             let (point, digest) = match self.pending[t].filter(|before| before.events == events) {
                 Some(before) => (before.point, before.digest),
                 None => {
-                    let node = walk.new_node(thread, Flags::READ, place, access);
+                    let node = walk.new_node(thread, Flags::READ, place);
                     (node.label, node.digest)
                 }
             };
@@ -709,7 +710,7 @@ impl<'a, T: Threads> Run<'a, T> {
         let is_it = |write: &&Node| read_key(*equivalence, graph, &access, place, **write) == label.key;
         let Some(source) = graph.writes(place).iter().find(is_it) else { return false };
         let written = graph.written(place, *source);
-        let flags = read_flags(graph.location(place), &access, written, label.variant, &mut walk.sets);
+        let flags = read_flags(graph.location(place), &access, written, label.variant, &walk.sets);
         flags.has(Flags::EXCLUSIVE) && all_are_taken(*equivalence, graph, place, &access, label.key)
     }
 
@@ -778,13 +779,13 @@ impl<'a, T: Threads> Run<'a, T> {
         let sources: Vec<Node> = all.filter(|w| !is_over(*w) && alike(graph, *w)).collect();
         let first = *sources.first()?;
         let written = graph.written(place, first);
-        let flags = read_flags(graph.location(place), &access, written, label.variant, &mut walk.sets);
+        let flags = read_flags(graph.location(place), &access, written, label.variant, &walk.sets);
         if flags.has(Flags::EXCLUSIVE) && all_are_taken(equivalence, graph, place, &access, label.key) {
             effort.saturation += 1;
             return None;
         }
-        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
-        set_source(graph, read, first, label.variant, &mut walk.sets);
+        let read = graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access: &access });
+        set_source(graph, read, first, label.variant, &walk.sets);
         if desk.rules_out(graph, checker, read, &sources) {
             graph.truncate(length);
             effort.saturation += 1;
@@ -792,7 +793,7 @@ impl<'a, T: Threads> Run<'a, T> {
         }
         let mut refused = 0;
         for source in sources.iter().copied() {
-            set_source(graph, read, source, label.variant, &mut walk.sets);
+            set_source(graph, read, source, label.variant, &walk.sets);
             let after = graph.position_of(read) as usize + 1;
             let exclusive = graph.node(read).flags.has(Flags::EXCLUSIVE);
             let taken = exclusive
@@ -821,7 +822,7 @@ impl<'a, T: Threads> Run<'a, T> {
             effort.saturation += 1;
             return None;
         }
-        set_source(graph, read, first, label.variant, &mut walk.sets);
+        set_source(graph, read, first, label.variant, &walk.sets);
         while !desk.is_prepared(length) {
             graph.truncate(length);
             // What takes less time comes first, and mostly is enough.
@@ -832,8 +833,8 @@ impl<'a, T: Threads> Run<'a, T> {
                 true => desk.prepare_firm(graph, checker, possible, is_alike),
                 false => desk.prepare(graph, checker, possible, is_alike),
             }
-            graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access });
-            set_source(graph, read, first, label.variant, &mut walk.sets);
+            graph.add(NewNode { thread, flags: Flags::READ, place, label: point, digest, access: &access });
+            set_source(graph, read, first, label.variant, &walk.sets);
             if desk.rules_out(graph, checker, read, &sources) {
                 graph.truncate(length);
                 effort.saturation += 1;
@@ -871,7 +872,7 @@ impl<'a, T: Threads> Run<'a, T> {
         self.note_all(transitions);
         let Transition { thread, pending, label, way, .. } = now;
         match way {
-            Way::Source(source) => self.add_read(thread, pending.access, pending.place, source, label.variant),
+            Way::Source(source) => self.add_read(thread, pending.place, source, label.variant),
             Way::Other(graph) => {
                 self.flush();
                 self.explorer.graph = *graph;
@@ -1178,7 +1179,7 @@ fn add_tentative_write(graph: &mut Graph, read: Node, sets: &mut fencepost_engin
         place: data.place,
         label: data.label,
         digest: 0,
-        access: data.access,
+        access: &data.access,
     };
     let write = graph.add(new);
     graph.set_value(write, written);

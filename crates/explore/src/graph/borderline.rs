@@ -246,21 +246,21 @@ impl Judge {
         successor.assign_part(graph, |n| past[n.index()], Node::INIT, &mut names);
         let position = graph.node(overtaken).position;
         let source = names[graph.writes(place)[position as usize - 1].index()];
-        let NodeData { thread, label, digest, access, .. } = *data;
-        let weaves = matches!(access, Access::Store { at, .. } if at != graph.location(place));
+        let NodeData { thread, label, digest, ref access, .. } = *data;
+        let weaves = matches!(*access, Access::Store { at, .. } if at != graph.location(place));
         let flags = match kind {
             Kind::Store { order } if !weaves => store_flags(order),
             _ => Flags::READ,
         };
         let event = successor.add(NewNode { thread, flags, place, label, digest, access });
         if let (Kind::Store { .. }, false) = (kind, weaves) {
-            let Access::Store { value, .. } = access else { unreachable!("a store stores") };
+            let Access::Store { value, .. } = *access else { unreachable!("a store stores") };
             successor.set_value(event, value);
             successor.place_write(event, position);
         } else {
-            set_source(&mut successor, event, source, variant, &mut self.sets);
+            set_source(&mut successor, event, source, variant, &self.sets);
             let whole = successor.node(event).value;
-            let effect = read_effect(graph.location(place), &access, whole, variant, &mut self.sets);
+            let effect = read_effect(graph.location(place), access, whole, variant, &mut self.sets);
             if let ReadEffect::Rmw { order, written, weaves, .. } = effect {
                 let flags = store_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES));
                 let write = successor.add(NewNode { thread, flags, place, label, digest: 0, access });

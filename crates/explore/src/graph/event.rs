@@ -3,7 +3,7 @@
 use super::cells::{extract, weave};
 use fencepost_engine::{Effect, WaitSets, effect};
 use fencepost_memory::graph::{Flags, Graph, Node};
-use fencepost_trace::{Access, FenceOrder, Hidden, LoadOrder, Location, Reply, RmwOrder, StoreOrder, Value};
+use fencepost_trace::{Access, FenceOrder, Guard, Hidden, LoadOrder, Location, Reply, StoreOrder, Value};
 
 /// What a read does to its thread: [`Effect`], with partial stores to a cell as RMWs.
 pub(crate) enum ReadEffect {
@@ -32,41 +32,37 @@ pub(crate) fn read_effect(
     }
 }
 
-impl ReadEffect {
-    /// What a read with this effect is.
-    fn flags(&self, access: &Access) -> Flags {
-        match self {
-            ReadEffect::Load { order, failed_rmw, .. } => {
-                load_flags(*order).with(Flags::when(*failed_rmw, Flags::FAILED))
-            }
-            ReadEffect::Rmw { weaves, .. } => {
-                let order = match *access {
-                    Access::Rmw { order, .. } => order.load(),
-                    Access::CompareExchange { success, .. } => success.load(),
-                    Access::Store { order: StoreOrder::Plain, .. } => LoadOrder::Plain,
-                    _ => RmwOrder::Relaxed.load(),
-                };
-                load_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(*weaves, Flags::WEAVES))
-            }
-            ReadEffect::Blocked => Flags::READ.with(Flags::BLOCKED),
-        }
-    }
-}
-
-/// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value. Its effect on its
-/// thread.
-pub(crate) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &mut WaitSets) -> ReadEffect {
+/// Lets `read` read `source`: what it is (an RMW, a failed one, a wait) follows from the value. The flags say that.
+pub(crate) fn set_source(graph: &mut Graph, read: Node, source: Node, variant: u32, sets: &WaitSets) -> Flags {
     let data = graph.node(read);
     let value = graph.written(data.place, source);
-    let effect = read_effect(graph.location(data.place), &data.access, value, variant, sets);
-    let flags = effect.flags(&data.access);
+    let flags = read_flags(graph.location(data.place), &data.access, value, variant, sets);
     graph.set_source(read, source, value, variant, flags);
-    effect
+    flags
 }
 
-/// What a read of this value is.
-pub(crate) fn read_flags(cell: Location, access: &Access, value: Value, variant: u32, sets: &mut WaitSets) -> Flags {
-    read_effect(cell, access, value, variant, sets).flags(access)
+/// What a read of this value is. That takes less than its [effect](read_effect).
+pub(crate) fn read_flags(cell: Location, access: &Access, whole: Value, variant: u32, sets: &WaitSets) -> Flags {
+    let guard = access.guard();
+    if guard != Guard::Any && !sets.passes(guard, extract(cell, access, whole)) {
+        return Flags::READ.with(Flags::BLOCKED);
+    }
+    match *access {
+        Access::Load { order, .. } => load_flags(order),
+        Access::Rmw { order, .. } => load_flags(order.load()).with(Flags::EXCLUSIVE),
+        Access::CompareExchange { expected, success, failure, .. } => {
+            if extract(cell, access, whole) == expected && variant == 0 {
+                load_flags(success.load()).with(Flags::EXCLUSIVE)
+            } else {
+                load_flags(failure).with(Flags::FAILED)
+            }
+        }
+        Access::Store { order, .. } => {
+            let order = if order == StoreOrder::Plain { LoadOrder::Plain } else { LoadOrder::Relaxed };
+            load_flags(order).with(Flags::EXCLUSIVE).with(Flags::WEAVES)
+        }
+        Access::Fence { .. } => unreachable!("fences read nothing"),
+    }
 }
 
 pub(crate) fn store_flags(order: StoreOrder) -> Flags {
@@ -97,11 +93,11 @@ pub(crate) fn is_weaving(flags: Flags) -> bool {
 
 /// Reads that are not choices: a thread's start and a join, whose source is fixed.
 pub(crate) fn is_forced(at: Location) -> bool {
-    matches!(at.as_hidden(), Some((Hidden::ThreadStart | Hidden::ThreadEnd, _)))
+    at.is_hidden(Hidden::ThreadStart) || at.is_hidden(Hidden::ThreadEnd)
 }
 
 pub(crate) fn is_join(at: Location) -> bool {
-    matches!(at.as_hidden(), Some((Hidden::ThreadEnd, _)))
+    at.is_hidden(Hidden::ThreadEnd)
 }
 
 /// What a store or fence is.

@@ -256,7 +256,7 @@ impl<T: Threads> Explorer<T> {
                 continue;
             }
             pending = false;
-            let run = self.run();
+            let run = self.run_for_good();
             if let Some(thread) = self.walk.observed.take() {
                 let unobserved = &mut self.walk.unobserved;
                 unobserved.resize(unobserved.len().max(thread.index() + 1), 0);
@@ -296,12 +296,29 @@ impl<T: Threads> Explorer<T> {
                 }
                 Run::Stuck(stuck) => visitor.stuck(&self.walk.program, graph, stuck),
                 Run::Race(first, second) => visitor.race(&self.walk.program, graph, first, second),
-                Run::Dead => Flow::Continue(()),
+                Run::Dead | Run::Again => Flow::Continue(()),
                 Run::Error(error) => return Err(self.restart_for(error)),
             };
             if flow.is_break() || between(self).is_break() {
                 return Ok(Flow::Break(()));
             }
+        }
+    }
+
+    /// Runs the program; once more, if it then looks closer at what its threads do.
+    fn run_for_good(&mut self) -> Run {
+        let (events, alternatives) = (self.context().graph.len(), self.context().todo.len());
+        let volunteers = self.walk.volunteers;
+        match self.run() {
+            Run::Again => {
+                let context = current(&mut self.contexts);
+                context.graph.truncate(events);
+                context.todo.truncate(alternatives);
+                self.walk.volunteers = volunteers;
+                self.walk.observed = None;
+                self.run()
+            }
+            run => run,
         }
     }
 
@@ -420,7 +437,7 @@ impl<T: Threads> Explorer<T> {
                     if graph.is_wait(read) {
                         graph.unwait(read);
                     }
-                    set_source(graph, read, source, variant, &mut self.walk.sets);
+                    set_source(graph, read, source, variant, &self.walk.sets);
                     if !self.is_taken(read) {
                         return true;
                     }
@@ -458,7 +475,7 @@ impl<T: Threads> Explorer<T> {
         let effect = read_effect(location, &data.access, data.value, data.variant, &mut self.walk.sets);
         let ReadEffect::Rmw { order, written, weaves, .. } = effect else { return };
         let flags = store_flags(order).with(Flags::EXCLUSIVE).with(Flags::when(weaves, Flags::WEAVES));
-        let NodeData { thread, place, label, access, .. } = data;
+        let NodeData { thread, place, label, ref access, .. } = data;
         let write = context.graph.add(NewNode { thread, flags, place, label, digest: 0, access });
         context.graph.set_value(write, written);
         note_revisits(context, write, &self.options, &self.walk.sets);
@@ -481,7 +498,7 @@ impl<T: Threads> Explorer<T> {
         if waits {
             graph.wait(read, write);
         } else {
-            set_source(graph, read, write, variant, &mut self.walk.sets);
+            set_source(graph, read, write, variant, &self.walk.sets);
         }
         let place = graph.node(write).place;
         let mut found = None;

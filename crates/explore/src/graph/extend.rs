@@ -2,14 +2,14 @@
 
 use super::cells::extract;
 use super::error::ExploreError;
-use super::event::{ReadEffect, is_forced, is_join, set_source, store_flags, write_flags};
+use super::event::{is_forced, is_join, set_source, store_flags, write_flags};
 use super::explorer::{Context, Explorer, Options, Races};
 use super::maximal::{maximal_after, race_with};
 use super::task::Alternative;
 use super::visitor::Stuck;
 use super::walk::{Around, Ending, Settled, State};
 use fencepost_engine::{Threads, WaitSets};
-use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::{Access, Guard, Model, StoreOrder, ThreadId, Value};
 
 /// Whether a run of the program came to an end that is to be reported.
@@ -20,6 +20,8 @@ pub(super) enum Run {
     Dead,
     Race(Node, Node),
     Error(ExploreError),
+    /// What it has added is to be taken off again, and the run to be done again.
+    Again,
 }
 
 impl<T: Threads> Explorer<T> {
@@ -44,6 +46,7 @@ impl<T: Threads> Explorer<T> {
             }
             match self.step() {
                 _ if self.walk.program.is_abandoned() => return Run::Dead,
+                _ if self.walk.is_to_be_done_again() => return Run::Again,
                 Ok(None) => {}
                 Ok(Some(end)) => return end,
                 Err(error) => return Run::Error(error),
@@ -73,8 +76,8 @@ impl<T: Threads> Explorer<T> {
             if self.walk.threads[t].awaits.is_some_and(|place| graph.writes(place).len() == 1) {
                 continue;
             }
-            let access = match self.walk.settle(&current(&mut self.contexts).graph, thread) {
-                Settled::Access(access) => access,
+            match self.walk.settle(&current(&mut self.contexts).graph, thread) {
+                Settled::Access => {}
                 Settled::Exit => {
                     self.walk.threads[t].state = State::Done;
                     continue;
@@ -88,19 +91,20 @@ impl<T: Threads> Explorer<T> {
                     continue;
                 }
                 Settled::Endless => return Ok(Some(Run::Stuck(Stuck::Limit))),
-            };
-            let Some(at) = access.location() else { return Ok(self.add_fence(thread, access)) };
+            }
+            let Some(at) = self.walk.threads[t].access().location() else { return Ok(self.add_fence(thread)) };
             let context = current(&mut self.contexts);
             let place = self.cells.place(at, &mut context.graph, |at| self.walk.program.initial(at))?;
             if self.walk.program.is_relocated() {
                 self.walk.refresh_initial(&mut context.graph, place);
             }
-            match access {
+            let access = self.walk.threads[t].access();
+            match *access {
                 // A store to part of a cell keeps the other bytes, as an RMW would.
                 Access::Store { order, value, .. } if context.graph.location(place) == at => {
-                    return Ok(self.add_store(thread, access, place, order, value));
+                    return Ok(self.add_store(thread, place, order, value));
                 }
-                Access::Store { .. } => return Ok(self.add_read(thread, access, place)),
+                Access::Store { .. } => return Ok(self.add_read(thread, place)),
                 _ => {}
             }
             if is_join(at) && context.graph.writes(place).len() == 1 {
@@ -108,24 +112,24 @@ impl<T: Threads> Explorer<T> {
                 self.walk.threads[t].awaits = Some(place);
                 continue;
             }
-            if is_blocked(&context.graph, &access, place, &self.walk.sets) {
-                waiting.get_or_insert((thread, access, place));
+            if is_blocked(&context.graph, access, place, &self.walk.sets) {
+                waiting.get_or_insert((thread, place));
                 continue;
             }
             match self.walk.goes_around(&context.graph, thread, self.walk.may_go_unobserved(thread)) {
                 Around::InVain(spinning) => self.walk.threads[t].state = spinning,
                 // Who has observed it may be in the middle of a round, which is taken out with this one.
                 Around::Again => {
-                    again.get_or_insert((thread, access, place));
+                    again.get_or_insert((thread, place));
                 }
-                Around::No => return Ok(self.add_read(thread, access, place)),
+                Around::No => return Ok(self.add_read(thread, place)),
             }
         }
-        if let Some((thread, access, place)) = again {
+        if let Some((thread, place)) = again {
             self.walk.count_observed(&current(&mut self.contexts).graph, thread);
-            return Ok(self.add_read(thread, access, place));
+            return Ok(self.add_read(thread, place));
         }
-        if let Some((thread, access, place)) = waiting {
+        if let Some((thread, place)) = waiting {
             // Who has gone around a loop for nothing, and would have to wait where it began, waits there in the
             // execution without that round as well.
             let graph = &current(&mut self.contexts).graph;
@@ -133,7 +137,7 @@ impl<T: Threads> Explorer<T> {
                 self.walk.threads[thread.index()].state = spinning;
                 return Ok(None);
             }
-            self.add_wait(thread, access, place);
+            self.add_wait(thread, place);
             return Ok(None);
         }
         let graph = &current(&mut self.contexts).graph;
@@ -146,34 +150,35 @@ impl<T: Threads> Explorer<T> {
         }))
     }
 
-    fn add_fence(&mut self, thread: ThreadId, access: Access) -> Option<Run> {
-        let new = self.walk.new_node(thread, write_flags(&access), Place::NONE, access);
+    fn add_fence(&mut self, thread: ThreadId) -> Option<Run> {
+        let flags = write_flags(self.walk.threads[thread.index()].access());
         let graph = &mut current(&mut self.contexts).graph;
-        graph.add(new);
+        graph.add(self.walk.new_node(thread, flags, Place::NONE));
         self.walk.finish_write(graph, thread);
         None
     }
 
     /// Adds a read of the last write, and notes the other consistent ones.
-    fn add_read(&mut self, thread: ThreadId, access: Access, place: Place) -> Option<Run> {
-        let read = self.note_sources(thread, access, place);
+    fn add_read(&mut self, thread: ThreadId, place: Place) -> Option<Run> {
+        let read = self.note_sources(thread, place);
         let graph = &mut current(&mut self.contexts).graph;
         let source = *graph.writes(place).last().expect("the initial write is always there");
-        let effect = set_source(graph, read, source, 0, &mut self.walk.sets);
-        self.walk.apply_effect(graph, read, effect);
+        set_source(graph, read, source, 0, &self.walk.sets);
+        self.walk.apply_read(graph, read);
         self.race_of_last()
     }
 
     /// Nobody can go on but by a guarded read that the last write does not let through. It waits; the other writes
     /// that it could read are noted.
-    fn add_wait(&mut self, thread: ThreadId, access: Access, place: Place) {
+    fn add_wait(&mut self, thread: ThreadId, place: Place) {
         let (graph, sets) = (&current(&mut self.contexts).graph, &self.walk.sets);
         let newest = declined(graph, thread);
+        let access = self.walk.threads[thread.index()].access();
         let passes = |source: &Node| {
-            sets.passes(access.guard(), extract(graph.location(place), &access, graph.written(place, *source)))
+            sets.passes(access.guard(), extract(graph.location(place), access, graph.written(place, *source)))
         };
         if graph.writes(place).iter().any(|source| newest.is_none_or(|newest| *source > newest) && passes(source)) {
-            let read = self.note_sources(thread, access, place);
+            let read = self.note_sources(thread, place);
             let graph = &mut current(&mut self.contexts).graph;
             graph.wait(read, Node::INIT);
             self.walk.threads[thread.index()].performed += 1;
@@ -182,12 +187,12 @@ impl<T: Threads> Explorer<T> {
     }
 
     /// Adds a read, and notes the consistent writes that it could read other than the last.
-    fn note_sources(&mut self, thread: ThreadId, access: Access, place: Place) -> Node {
-        let new = self.walk.new_node(thread, Flags::READ, place, access);
+    fn note_sources(&mut self, thread: ThreadId, place: Place) -> Node {
+        let new = self.walk.new_node(thread, Flags::READ, place);
         let Context { graph, todo } = current(&mut self.contexts);
-        let sets = &mut self.walk.sets;
         let declined = declined(graph, thread);
         let read = graph.add(new);
+        let (sets, access) = (&self.walk.sets, self.walk.threads[thread.index()].access());
         let last = graph.writes(place).len() - 1;
         if !is_forced(graph.location(place)) {
             for position in self.checker.floor(graph, read)..=last {
@@ -195,13 +200,12 @@ impl<T: Threads> Explorer<T> {
                 if declined.is_some_and(|newest| source <= newest) {
                     continue;
                 }
-                let seen = extract(graph.location(place), &access, graph.written(place, source));
-                for variant in (0..self.options.ways(&access, seen, sets)).rev() {
+                let seen = extract(graph.location(place), access, graph.written(place, source));
+                for variant in (0..self.options.ways(access, seen, sets)).rev() {
                     if position == last && variant == 0 {
                         break;
                     }
-                    let effect = set_source(graph, read, source, variant, sets);
-                    let refused = matches!(effect, ReadEffect::Blocked);
+                    let refused = set_source(graph, read, source, variant, sets).has(Flags::BLOCKED);
                     if !refused && self.checker.admits(graph, read) {
                         todo.push(Alternative::Source { read, source, variant });
                     }
@@ -213,15 +217,8 @@ impl<T: Threads> Explorer<T> {
 
     /// Adds a write that comes last in coherence order, and notes the other consistent positions and the reads that
     /// it may revisit.
-    fn add_store(
-        &mut self,
-        thread: ThreadId,
-        access: Access,
-        place: Place,
-        order: StoreOrder,
-        value: Value,
-    ) -> Option<Run> {
-        let new = self.walk.new_node(thread, store_flags(order), place, access);
+    fn add_store(&mut self, thread: ThreadId, place: Place, order: StoreOrder, value: Value) -> Option<Run> {
+        let new = self.walk.new_node(thread, store_flags(order), place);
         let context = current(&mut self.contexts);
         let write = context.graph.add(new);
         context.graph.set_value(write, value);
@@ -248,9 +245,8 @@ impl<T: Threads> Explorer<T> {
         let half = self.walk.threads[thread.index()].half.take().expect("the thread has a half-done RMW");
         let context = current(&mut self.contexts);
         let read = *context.graph.thread(thread).last().expect("its reading half");
-        let NodeData { place, access, .. } = *context.graph.node(read);
-        let new = self.walk.new_node(thread, half.flags(), place, access);
-        let write = context.graph.add(new);
+        let data = *context.graph.node(read);
+        let write = context.graph.add(self.walk.new_half(&data, &half));
         context.graph.set_value(write, half.written);
         note_revisits(context, write, &self.options, &self.walk.sets);
         self.walk.finish_half(thread, &half);
@@ -280,6 +276,7 @@ impl<T: Threads> Explorer<T> {
 }
 
 /// The graph at hand and what is to be tried on it. (Not a method, so that the rest can be borrowed beside it.)
+#[inline]
 pub(super) fn current(contexts: &mut [Context]) -> &mut Context {
     contexts.last_mut().expect("a run has a context")
 }

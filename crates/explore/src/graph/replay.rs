@@ -8,7 +8,7 @@ use super::trace::trace_of;
 use super::walk::{Ending, Settled, State, Walk};
 use fencepost_engine::Threads;
 use fencepost_memory::axioms;
-use fencepost_memory::graph::{Flags, Graph, Node, NodeData, Place};
+use fencepost_memory::graph::{Flags, Graph, Node, Place};
 use fencepost_trace::{Access, EventId, GraphStep, Model, Outcome, ThreadId, Trace};
 
 /// Runs `program` along `steps` and returns the trace, which has been checked against the model's axioms, and its
@@ -68,7 +68,7 @@ impl<T: Threads> Builder<T> {
                 if source != Node::INIT && !(writes.place == data.place && writes.flags.has(Flags::WRITE)) {
                     return Err(diverged());
                 }
-                set_source(&mut self.graph, node, source, step.variant, &mut self.walk.sets);
+                set_source(&mut self.graph, node, source, step.variant, &self.walk.sets);
                 if self.graph.node(node).flags.has(Flags::BLOCKED) {
                     // Recorded by a version that had such reads.
                     self.graph.wait(node, Node::INIT);
@@ -95,13 +95,13 @@ impl<T: Threads> Builder<T> {
         };
         if let Some(half) = run.half.take() {
             self.walk.finish_half(thread, &half);
-            let read = *self.graph.thread(thread).last().expect("its reading half");
-            let NodeData { place, access, .. } = *self.graph.node(read);
-            let write = self.graph.add(self.walk.new_node(thread, half.flags(), place, access));
+            let read = *self.graph.node(*self.graph.thread(thread).last().expect("its reading half"));
+            let write = self.graph.add(self.walk.new_half(&read, &half));
             self.graph.set_value(write, half.written);
             return Ok(Some(write));
         }
-        let Settled::Access(access) = self.walk.settle(&self.graph, thread) else { return Ok(None) };
+        let Settled::Access = self.walk.settle(&self.graph, thread) else { return Ok(None) };
+        let access = *self.walk.threads[thread.index()].access();
         let place = match access.location() {
             None => Place::NONE,
             Some(at) => self.cells.place(at, &mut self.graph, |at| self.walk.program.initial(at))?,
@@ -109,7 +109,7 @@ impl<T: Threads> Builder<T> {
         let whole = place == Place::NONE || access.location() == Some(self.graph.location(place));
         let reads = !matches!(access, Access::Store { .. } | Access::Fence { .. }) || !whole;
         let flags = if reads { Flags::READ } else { write_flags(&access) };
-        let node = self.graph.add(self.walk.new_node(thread, flags, place, access));
+        let node = self.graph.add(self.walk.new_node(thread, flags, place));
         if !reads {
             if let Access::Store { value, .. } = access {
                 self.graph.set_value(node, value);
@@ -151,7 +151,7 @@ impl<T: Threads> Builder<T> {
                 Settled::Exit => self.walk.threads[t].state = State::Done,
                 Settled::End(Some(failure)) => return Outcome::Failed { thread, failure },
                 Settled::End(None) => return Outcome::Finished,
-                Settled::Access(_) => {
+                Settled::Access => {
                     if let Some(spinning) = self.walk.round_without_effect(&self.graph, thread) {
                         self.walk.threads[t].state = spinning;
                     }

@@ -6,8 +6,9 @@ use super::rounds::{self, Effect};
 use super::visitor::{End, Stuck};
 use fencepost_engine::{Lowering, Position, Stage, Threads, WaitSets};
 use fencepost_memory::graph::{Flags, Graph, NewNode, Node, NodeData, Place};
-use fencepost_trace::{Access, Failure, Location, Op, Reply, StoreOrder, ThreadId, Value};
+use fencepost_trace::{Access, Failure, FenceOrder, Location, Op, Reply, StoreOrder, ThreadId, Value};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -30,6 +31,12 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadRun {
     lowering: Lowering,
+    /// Was it run to its next access, and has not made it yet?
+    settled: bool,
+    /// That access, where it is only a part of the operation.
+    part: Access,
+    /// Where it is then.
+    label: u32,
     pub(crate) state: State,
     /// How many threads it has created.
     spawned: u32,
@@ -58,6 +65,20 @@ impl ThreadRun {
     pub(crate) fn lowering(&self) -> &Lowering {
         &self.lowering
     }
+
+    /// The access that it is about to make: it was run there. Accesses are large, and to look at it none is copied.
+    #[inline]
+    pub(crate) fn access(&self) -> &Access {
+        debug_assert!(self.settled, "internal error: a thread that was not run to its next access");
+        self.lowering.access().unwrap_or(&self.part)
+    }
+
+    /// The access has been made, with this result.
+    #[inline]
+    fn performed(&mut self, reply: Reply) {
+        self.settled = false;
+        self.lowering.performed(reply);
+    }
 }
 
 impl Half {
@@ -67,7 +88,8 @@ impl Half {
 }
 
 pub(crate) enum Settled {
-    Access(Access),
+    /// It is about to make an [access](ThreadRun::access).
+    Access,
     Exit,
     End(Option<Failure>),
     /// It goes around a loop in which it does nothing but yield.
@@ -175,6 +197,10 @@ pub(crate) struct Walk<T> {
     pub(super) loops: u64,
     /// Labels at which threads give way by themselves, as bits: a loop that waits, or what follows a yield.
     pub(super) volunteers: u64,
+    /// Was it known before this run that threads come by twice somewhere, other than from the program?
+    learnt_before: bool,
+    /// Was a thread taken to wait in this run, or is it likely to be?
+    waited: bool,
     /// How often a thread may yield before it must do something.
     patience: usize,
     /// What happens before what by the creation and the end of threads alone, if that is what the program is told.
@@ -190,6 +216,8 @@ pub(crate) struct Walk<T> {
     /// The number of this run, and by place that of the run whose initial value is known.
     run: u64,
     known_initial: Vec<u64>,
+    /// A thread's local state, and how far it had come with its operation, if nobody has run since.
+    known_state: Cell<Option<(ThreadId, u8, u64)>>,
 }
 
 impl<T: Threads> Walk<T> {
@@ -204,6 +232,8 @@ impl<T: Threads> Walk<T> {
             hardware,
             loops,
             volunteers: 0,
+            learnt_before: false,
+            waited: false,
             patience,
             creation: None,
             rounds: 0,
@@ -212,6 +242,7 @@ impl<T: Threads> Walk<T> {
             ends: Vec::new(),
             run: 0,
             known_initial: Vec::new(),
+            known_state: Cell::new(None),
         }
     }
 
@@ -233,6 +264,9 @@ impl<T: Threads> Walk<T> {
     /// Puts the program back to its beginning.
     pub(crate) fn start(&mut self) {
         self.run += 1;
+        self.known_state.set(None);
+        self.learnt_before = self.loops & !self.program.known_loops() != 0;
+        self.waited = false;
         self.initial_threads = self.program.start();
         self.threads.clear();
         self.ends.clear();
@@ -261,6 +295,7 @@ impl<T: Threads> Walk<T> {
             return false;
         }
         self.run += 1;
+        self.known_state.set(None);
         self.threads.clone_from(threads);
         // Places are those of the graph at hand.
         self.threads.iter_mut().for_each(|run| run.awaits = None);
@@ -273,6 +308,9 @@ impl<T: Threads> Walk<T> {
         let lowering = Lowering::start(thread, spawned, self.hardware);
         self.threads.push(ThreadRun {
             lowering,
+            settled: false,
+            part: Access::Fence { order: FenceOrder::Acquire },
+            label: 0,
             state,
             spawned: 0,
             performed: 0,
@@ -284,91 +322,108 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Runs `thread` to its next access.
+    #[inline]
     pub(crate) fn settle(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
+        if self.threads[thread.index()].settled { Settled::Access } else { self.run_on(graph, thread) }
+    }
+
+    /// The same where it is not there yet.
+    fn run_on(&mut self, graph: &Graph, thread: ThreadId) -> Settled {
         // Where it stood when it yielded, with nothing but yields since.
         let (mut yields, mut yielded) = (0, None);
         // A thread that only yields is stopped by the same limit as one that only reads.
         for _ in 0..self.patience {
-            match self.threads[thread.index()].lowering.stage() {
-                Stage::Access(access) => {
-                    if yields > 0 {
-                        self.volunteers |= bit_of(self.program.label(thread));
-                    }
-                    return Settled::Access(access);
+            let run = &mut self.threads[thread.index()];
+            if run.lowering.access().is_none() {
+                if let Some(reply) = run.lowering.answered() {
+                    self.resume(graph, thread, reply);
+                    continue;
                 }
-                Stage::Done(reply) => {
-                    if !self.program.wants_clocks() {
-                    } else if let Some(clocks) = &self.creation {
-                        self.program.set_clock(thread, clocks.of(thread));
-                    } else {
-                        let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
-                        let last = last.map(|i| graph.thread(thread)[i]);
-                        self.program.set_clock(thread, last.map_or(&[][..], |last| graph.hb_clock(last)));
-                        if self.hardware {
-                            self.program.set_performed(thread, last.map_or(&[][..], |last| graph.porf_clock(last)));
+                match run.lowering.stage() {
+                    Stage::Access(access) => run.part = access,
+                    Stage::Done(reply) => {
+                        self.resume(graph, thread, reply);
+                        continue;
+                    }
+                    Stage::Yield => {
+                        // Most loops read something between two yields, and come by here once.
+                        yields += 1;
+                        let standing = (yields > 1).then(|| (self.program.label(thread), self.local_state(thread)));
+                        if standing == yielded && standing.is_some_and(|(_, state)| state.is_some()) {
+                            let round = graph.thread(thread).len() as u32;
+                            self.takes_to_wait(thread);
+                            return Settled::Waits(State::Spinning { round, writes: false });
                         }
+                        yielded = standing;
+                        self.threads[thread.index()].lowering.performed(Reply::NONE);
+                        continue;
                     }
-                    let op = self.program.resume(thread, reply);
-                    let run = &mut self.threads[thread.index()];
-                    let (names, initial) = (&mut self.names, self.initial_threads);
-                    run.lowering.begin(op, || {
-                        let fresh = ThreadId(initial + names.len() as u32);
-                        *names.entry((thread, run.spawned)).or_insert(fresh)
-                    });
+                    Stage::Exit => return Settled::Exit,
+                    Stage::Fail(failure) => return Settled::End(Some(failure)),
+                    Stage::Quit => return Settled::End(None),
                 }
-                Stage::Yield => {
-                    // Most loops read something between two yields, and come by here once.
-                    yields += 1;
-                    let standing = (yields > 1).then(|| (self.program.label(thread), self.local_state(thread)));
-                    if standing == yielded && standing.is_some_and(|(_, state)| state.is_some()) {
-                        let round = graph.thread(thread).len() as u32;
-                        self.program.takes_to_wait(thread);
-                        return Settled::Waits(State::Spinning { round, writes: false });
-                    }
-                    yielded = standing;
-                    self.threads[thread.index()].lowering.performed(Reply::NONE);
-                }
-                Stage::Exit => return Settled::Exit,
-                Stage::Fail(failure) => return Settled::End(Some(failure)),
-                Stage::Quit => return Settled::End(None),
             }
+            let label = self.program.label(thread);
+            let run = &mut self.threads[thread.index()];
+            (run.settled, run.label) = (true, label);
+            if yields > 0 {
+                self.volunteers |= bit_of(label);
+            }
+            return Settled::Access;
         }
         Settled::Endless
     }
 
+    /// Answers the operation of `thread`, and runs it to the next.
+    #[inline]
+    fn resume(&mut self, graph: &Graph, thread: ThreadId, reply: Reply) {
+        if !self.program.wants_clocks() {
+        } else if let Some(clocks) = &self.creation {
+            self.program.set_clock(thread, clocks.of(thread));
+        } else {
+            let last = (self.threads[thread.index()].performed as usize).checked_sub(1);
+            let last = last.map(|i| graph.thread(thread)[i]);
+            self.program.set_clock(thread, last.map_or(&[][..], |last| graph.hb_clock(last)));
+            if self.hardware {
+                self.program.set_performed(thread, last.map_or(&[][..], |last| graph.porf_clock(last)));
+            }
+        }
+        self.known_state.set(None);
+        let run = &mut self.threads[thread.index()];
+        let (program, names, initial) = (&mut self.program, &mut self.names, self.initial_threads);
+        let put = |op: &mut Op| program.resume_into(thread, reply, op);
+        run.lowering.begin_with(put, || {
+            let fresh = ThreadId(initial + names.len() as u32);
+            *names.entry((thread, run.spawned)).or_insert(fresh)
+        });
+    }
+
     /// Lets a thread take a step that is in the graph already.
     pub(crate) fn replay(&mut self, graph: &mut Graph, node: Node) -> Result<(), ExploreError> {
-        let NodeData { thread, flags, label, digest, .. } = *graph.node(node);
+        let thread = graph.node(node).thread;
         let t = thread.index();
         if self.threads.get(t).is_none_or(|run| run.state != State::Ready) {
             return Err(ExploreError::Nondeterministic(thread));
         }
-        let relocated = self.program.is_relocated();
-        if relocated {
-            self.catch_up(graph, thread)?;
+        if self.program.is_relocated() {
+            return self.replay_relocated(graph, node);
         }
         if let Some(half) = self.threads[t].half.take() {
-            if relocated {
-                graph.refresh(node, access_of_half(graph, node), half.written, digest);
-            }
             self.finish_half(thread, &half);
             return Ok(());
         }
-        let Settled::Access(access) = self.settle(graph, thread) else {
+        let Settled::Access = self.settle(graph, thread) else {
             return Err(ExploreError::Nondeterministic(thread));
         };
-        if relocated {
-            return self.replay_relocated(graph, node, access);
-        }
-        if access != graph.node(node).access {
+        let NodeData { flags, label, ref access, .. } = *graph.node(node);
+        if self.threads[t].access() != access {
             return Err(ExploreError::Nondeterministic(thread));
         }
         if flags.has(Flags::READ) {
             // Rounds of a loop are compared within one run: what is left in registers and on the stack by functions
             // that have returned may differ from run to run.
             if self.loops & bit_of(label) != 0 {
-                let digest = self.local_state(thread).unwrap_or(0);
-                graph.refresh(node, access, graph.node(node).value, digest);
+                graph.set_digest(node, self.local_state(thread).unwrap_or(0));
             }
             self.apply_read(graph, node);
         } else if graph.is_wait(node) {
@@ -380,42 +435,56 @@ impl<T: Threads> Walk<T> {
     }
 
     /// The same where values are those of one run: they are taken from this one.
-    fn replay_relocated(&mut self, graph: &mut Graph, node: Node, access: Access) -> Result<(), ExploreError> {
-        let NodeData { thread, flags, place, source, value, label, .. } = *graph.node(node);
+    fn replay_relocated(&mut self, graph: &mut Graph, node: Node) -> Result<(), ExploreError> {
+        let NodeData { thread, flags, place, source, label, .. } = *graph.node(node);
         let t = thread.index();
-        let nondeterministic = ExploreError::Nondeterministic(thread);
-        let mut access = access;
-        if access.location() != graph.node(node).access.location()
-            && let Some(at) = graph.node(node).access.location()
-            && let Some(op) = self.program.identify(thread, at)
+        self.catch_up(graph, thread)?;
+        if let Some(half) = self.threads[t].half.take() {
+            let read = graph.previous(node).expect("a writing half follows its reading half");
+            graph.copy_operands(read, node);
+            graph.set_value(node, half.written);
+            self.finish_half(thread, &half);
+            return Ok(());
+        }
+        let Settled::Access = self.settle(graph, thread) else {
+            return Err(ExploreError::Nondeterministic(thread));
+        };
+        let (at, was_at) = (self.threads[t].access().location(), graph.node(node).access.location());
+        if at != was_at
+            && let Some(was_at) = was_at
+            && let Some(op) = self.program.identify(thread, was_at)
         {
-            let lowering = &mut self.threads[t].lowering;
-            lowering.begin(op, || unreachable!("internal error: a new thread is no object"));
-            if let Stage::Access(again) = lowering.stage() {
-                access = again;
+            let run = &mut self.threads[t];
+            run.lowering.begin(op, || unreachable!("internal error: a new thread is no object"));
+            if let Stage::Access(again) = run.lowering.stage() {
+                run.part = again;
             }
         }
-        if !is_alike(&access, &graph.node(node).access) {
-            return Err(nondeterministic);
+        let access = self.threads[t].access();
+        if !is_alike(access, &graph.node(node).access) {
+            return Err(ExploreError::Nondeterministic(thread));
+        }
+        graph.set_operands(node, access);
+        if flags.has(Flags::WRITE)
+            && let Access::Store { value, .. } = *access
+        {
+            graph.set_value(node, value);
         }
         if place != Place::NONE {
             self.refresh_initial(graph, place);
         }
-        let value = match access {
-            Access::Store { value, .. } if flags.has(Flags::WRITE) => value,
-            _ => value,
-        };
-        let digest = if flags.has(Flags::READ) { self.noted_state(thread, label) } else { 0 };
-        graph.refresh(node, access, value, digest);
         if graph.is_wait(node) {
+            graph.set_digest(node, 0);
             self.threads[t].performed += 1;
         } else if flags.has(Flags::READ) {
+            let digest = self.noted_state(thread, label);
+            graph.set_digest(node, digest);
             let run = &mut self.threads[t];
-            run.deferred = Some(node);
             run.met |= bit_of(label);
             if source < node {
-                self.catch_up(graph, thread)?;
+                return self.read_again(graph, node);
             }
+            run.deferred = Some(node);
         } else {
             self.finish_write(graph, thread);
         }
@@ -423,13 +492,20 @@ impl<T: Threads> Walk<T> {
     }
 
     /// Lets a thread have what it read, now that it has been written in this run. A read that was revisited comes
-    /// before
-    /// what it reads; its thread takes no further step before that, so that nobody misses it.
+    /// before what it reads; its thread takes no further step before that, so that nobody misses it.
+    #[inline]
     fn catch_up(&mut self, graph: &mut Graph, thread: ThreadId) -> Result<(), ExploreError> {
-        let Some(node) = self.threads[thread.index()].deferred.take() else { return Ok(()) };
-        let NodeData { place, source, variant, flags, access, digest, .. } = *graph.node(node);
+        match self.threads[thread.index()].deferred.take() {
+            Some(node) => self.read_again(graph, node),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a thread what it read, as it was written in this run.
+    fn read_again(&mut self, graph: &mut Graph, node: Node) -> Result<(), ExploreError> {
+        let NodeData { thread, place, source, variant, flags, ref access, .. } = *graph.node(node);
         let value = graph.written(place, source);
-        let effect = read_effect(graph.location(place), &access, value, variant, &mut self.sets);
+        let effect = read_effect(graph.location(place), access, value, variant, &mut self.sets);
         let writes = match effect {
             ReadEffect::Blocked => return Err(ExploreError::Nondeterministic(thread)),
             ReadEffect::Load { .. } => false,
@@ -438,8 +514,8 @@ impl<T: Threads> Walk<T> {
         if writes != flags.has(Flags::EXCLUSIVE) {
             return Err(ExploreError::Nondeterministic(thread));
         }
-        graph.refresh(node, access, value, digest);
-        self.apply_effect(graph, node, effect);
+        graph.set_value(node, value);
+        self.apply_effect(graph, node, &effect);
         Ok(())
     }
 
@@ -468,11 +544,11 @@ impl<T: Threads> Walk<T> {
         let data = graph.node(node);
         let location = graph.location(data.place);
         let effect = read_effect(location, &data.access, data.value, data.variant, &mut self.sets);
-        self.apply_effect(graph, node, effect);
+        self.apply_effect(graph, node, &effect);
     }
 
     /// The same where it is known what that is.
-    pub(crate) fn apply_effect(&mut self, graph: &Graph, node: Node, effect: ReadEffect) {
+    pub(crate) fn apply_effect(&mut self, graph: &Graph, node: Node, effect: &ReadEffect) {
         let data = graph.node(node);
         if let Some(creation) = &mut self.creation {
             creation.performs(data.thread);
@@ -482,9 +558,9 @@ impl<T: Threads> Walk<T> {
         run.performed += 1;
         run.met |= bit_of(data.label);
         run.awaits = None;
-        match effect {
+        match *effect {
             ReadEffect::Blocked => unreachable!("internal error: a read that its guard does not let through"),
-            ReadEffect::Load { reply, .. } => run.lowering.performed(reply),
+            ReadEffect::Load { reply, .. } => run.performed(reply),
             ReadEffect::Rmw { order, written, reply, weaves } => {
                 run.half = Some(Half { order, written, reply, weaves });
             }
@@ -501,8 +577,8 @@ impl<T: Threads> Walk<T> {
                 creation.gives(thread, access.location());
             }
         }
-        run.lowering.performed(Reply::NONE);
-        if *run.lowering.op() == Op::Spawn {
+        run.performed(Reply::NONE);
+        if matches!(run.lowering.op(), Op::Spawn) {
             run.spawned += 1;
             let child = run.lowering.child();
             while self.threads.len() <= child.index() {
@@ -526,6 +602,20 @@ impl<T: Threads> Walk<T> {
     /// How many rounds that write, and that nobody has observed, the thread may go.
     pub(super) fn may_go_unobserved(&self, thread: ThreadId) -> u32 {
         self.unobserved.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    fn takes_to_wait(&mut self, thread: ThreadId) {
+        self.waited = true;
+        self.program.takes_to_wait(thread);
+    }
+
+    /// Is this run to be done again, because the program now looks closer at what its threads do?
+    pub(super) fn is_to_be_done_again(&mut self) -> bool {
+        let again = self.waited && !self.learnt_before && self.program.looks_closer();
+        if again {
+            self.loops |= self.program.known_loops();
+        }
+        again
     }
 
     /// Does the thread stand where it stood before, with the same local state? It may have gone `more` rounds that
@@ -552,14 +642,22 @@ impl<T: Threads> Walk<T> {
             if data.label != label || !data.flags.has(Flags::READ) {
                 continue;
             }
-            // Where the states are those of this run already, they are compared first: that takes less.
-            if self.loops & bit_of(label) != 0 && digest.is_some_and(|now| now != data.digest) {
+            if data.digest == 0 && self.is_noted_late() {
+                // It has come by twice: from now on its state is noted here. One that gives way in between is about to
+                // wait.
+                self.loops |= bit_of(label);
+                self.waited |= writes == 0 && self.volunteers & bit_of(label) != 0;
                 continue;
             }
-            if data.digest == 0 && self.is_noted_late() {
-                // It has come by twice: from now on its state is noted here.
-                self.loops |= bit_of(label);
-                continue;
+            // Where the states are those of this run already, they are compared first: that takes less.
+            if self.loops & bit_of(label) != 0 {
+                if digest.is_none() {
+                    let Some(now) = self.local_state(thread) else { return Around::No };
+                    digest = Some(now);
+                }
+                if digest != Some(data.digest) {
+                    continue;
+                }
             }
             let effect = match writes {
                 0 => Effect::None,
@@ -589,7 +687,7 @@ impl<T: Threads> Walk<T> {
             let state = if writes > 0 && more > 0 { state } else { last.unwrap_or(state) };
             if met >= self.rounds && (writes == 0 || met >= more) {
                 self.volunteers |= bit_of(label);
-                self.program.takes_to_wait(thread);
+                self.takes_to_wait(thread);
                 return Around::InVain(state);
             }
             last = Some(state);
@@ -660,18 +758,25 @@ impl<T: Threads> Walk<T> {
         if !goes_on || run.half.is_some() || run.deferred.is_some() {
             return None;
         }
-        match self.settle(graph, thread) {
-            Settled::Access(access) if !matches!(access, Access::Store { .. } | Access::Fence { .. }) => {
-                Some((self.program.label(thread), self.local_state(thread)?))
-            }
-            _ => None,
+        let Settled::Access = self.settle(graph, thread) else { return None };
+        let run = &self.threads[thread.index()];
+        if matches!(run.access(), Access::Store { .. } | Access::Fence { .. }) {
+            return None;
         }
+        Some((run.label, self.local_state(thread)?))
     }
 
     /// The thread's local state, and how far it has come with its operation: one may read more than once.
     fn local_state(&self, thread: ThreadId) -> Option<u64> {
-        let step = u64::from(self.threads[thread.index()].lowering.step());
-        Some(self.program.digest(thread)? ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let step = self.threads[thread.index()].lowering.step();
+        if let Some((known, at, state)) = self.known_state.get()
+            && (known, at) == (thread, step)
+        {
+            return Some(state);
+        }
+        let state = self.program.digest(thread)? ^ u64::from(step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.known_state.set(Some((thread, step, state)));
+        Some(state)
     }
 
     /// Is a thread's state noted only where it has been seen to come by twice?
@@ -687,10 +792,18 @@ impl<T: Threads> Walk<T> {
         self.local_state(thread).unwrap_or(0)
     }
 
-    pub(crate) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place, access: Access) -> NewNode {
-        let label = self.program.label(thread);
-        let digest = if flags.has(Flags::READ) { self.noted_state(thread, label) } else { 0 };
-        NewNode { thread, flags, place, label, digest, access }
+    /// The event of the access that `thread` is about to make.
+    pub(crate) fn new_node(&self, thread: ThreadId, flags: Flags, place: Place) -> NewNode<'_> {
+        let run = &self.threads[thread.index()];
+        let digest = if flags.has(Flags::READ) { self.noted_state(thread, run.label) } else { 0 };
+        NewNode { thread, flags, place, label: run.label, digest, access: run.access() }
+    }
+
+    /// The writing half of an RMW that `thread` has begun.
+    pub(crate) fn new_half<'a>(&self, read: &'a NodeData, half: &Half) -> NewNode<'a> {
+        let NodeData { thread, place, ref access, .. } = *read;
+        let label = self.threads[thread.index()].label;
+        NewNode { thread, flags: half.flags(), place, label, digest: 0, access }
     }
 
     /// Nobody can go on.
@@ -740,29 +853,26 @@ impl<T: Threads> Walk<T> {
         self.creation.iter_mut().for_each(|creation| creation.performs(thread));
         let run = &mut self.threads[thread.index()];
         run.performed += 1;
-        run.lowering.performed(half.reply);
+        run.performed(half.reply);
     }
-}
-
-/// What the program asked for where `write` is the writing half of an RMW.
-pub(crate) fn access_of_half(graph: &Graph, write: Node) -> Access {
-    let read = graph.previous(write).expect("a writing half follows its reading half");
-    graph.node(read).access
 }
 
 /// Are these the same accesses but for the values that they carry?
 fn is_alike(one: &Access, other: &Access) -> bool {
     use std::mem::discriminant;
-    match (*one, *other) {
+    match (one, other) {
         (Access::Store { at, order, .. }, Access::Store { at: same, order: alike, .. }) => at == same && order == alike,
         (
             Access::Rmw { at, order, update, guard },
             Access::Rmw { at: same, order: alike, update: does, guard: waits },
-        ) => at == same && order == alike && discriminant(&update) == discriminant(&does) && guard == waits,
+        ) => at == same && order == alike && discriminant(update) == discriminant(does) && guard == waits,
         (
             Access::CompareExchange { at, success, failure, weak, guard, .. },
             Access::CompareExchange { at: same, success: alike, failure: fails, weak: may_fail, guard: waits, .. },
         ) => at == same && success == alike && failure == fails && weak == may_fail && guard == waits,
+        (Access::Load { at, order, guard }, Access::Load { at: same, order: alike, guard: waits }) => {
+            at == same && order == alike && guard == waits
+        }
         (one, other) => one == other,
     }
 }

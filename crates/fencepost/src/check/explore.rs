@@ -141,7 +141,7 @@ impl<'a> Watch<'a> {
     /// Ends the exploration if it has to start over: with an eye on the heap, or with counts of `Arc`s.
     fn goes_on(&mut self) -> Flow {
         let context = Program::context();
-        self.explored.suspects = !self.settings.watches_heap && context.waits.get();
+        self.explored.suspects = !context.settings.get().watches_heap && context.waits.get();
         self.explored.loops = context.loops.get();
         if context.must_move() || self.explored.suspects || !self.settings.exact_arcs && context.arcs_observed.get() {
             Flow::Break(())

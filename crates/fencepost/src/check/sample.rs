@@ -104,8 +104,10 @@ fn run<M: Machine, W: Monitor>(
                 } else {
                     program.forget_clock(thread);
                 }
-                let op = program.resume(thread, reply);
-                execution.submit(thread, op, program.label(thread));
+                execution.submit_with(thread, |op| {
+                    program.resume_into(thread, reply, op);
+                    program.label(thread)
+                });
             }
             Next::TimePasses => unreachable!("internal error: these programs wait for no time"),
             Next::End(outcome) => return outcome,

@@ -107,9 +107,13 @@ impl ThreadState {
         // other's stacks.
         std::mem::take(&mut self.locals).into_iter().for_each(std::mem::forget);
         std::mem::forget(self.newborn.take());
-        let mut clock = std::mem::take(&mut self.clock);
+        // Nearly all of it is as it was: to write all of it anew takes longer.
+        let ThreadState { newborn: _, name, suspend: _, op, reply, fresh, label, ops, clock, .. } = self;
+        (*name, *op, *reply, *fresh, *label, *ops) = (None, Op::Yield, Reply::NONE, None, 0, 0);
         clock.clear();
-        *self = ThreadState { suspend: self.suspend, clock, ..ThreadState::default() };
+        let ThreadState { registers, writes, changed, unwinding, panic, fault, timed, locals: _, .. } = self;
+        (*registers, *writes, *changed, *unwinding, *timed) = (Registers::default(), 0, 0, false, false);
+        (*panic, *fault) = (None, None);
     }
 }
 
@@ -152,10 +156,13 @@ pub(crate) struct Context {
     pub(crate) dropping: Cell<u32>,
     /// The labels, as bits, at which it was asked for the state of threads.
     pub(crate) loops: Cell<u64>,
+    /// The same before the execution at hand.
+    pub(crate) loops_before: Cell<u64>,
     /// Was a thread taken to wait in a loop?
     pub(crate) waits: Cell<bool>,
-    /// What the heap of the execution holds, as a number, if it is watched.
+    /// What the heap of the execution holds, as a number, if it is watched; and who has run since that was found out.
     pub(super) heap: Cell<u64>,
+    pub(super) changes: Cell<Option<ThreadId>>,
 }
 
 /// What the types have to know of the configuration.
@@ -262,8 +269,10 @@ impl Context {
             is_expendable: Cell::new(false),
             dropping: Cell::new(0),
             loops: Cell::new(0),
+            loops_before: Cell::new(0),
             waits: Cell::new(false),
             heap: Cell::new(0),
+            changes: Cell::new(None),
         }));
         OWN.set(Some(context));
         // Where thread-local values are going already nothing is given back.

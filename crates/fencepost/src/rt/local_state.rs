@@ -73,10 +73,12 @@ pub(super) fn digest(registers: &Registers, base: usize, most: usize) -> Option<
     // SAFETY: between the stack pointer and the base all of a fiber's stack is mapped, and nobody writes it while the
     // fiber is suspended. Padding may never have been written: a volatile read takes what is there.
     let word = |i: usize| unsafe { std::ptr::read_volatile((from + i * size) as *const usize) };
-    for i in (0..words / 4 * 4).step_by(4) {
+    let mut i = 0;
+    while i + 4 <= words {
         sums = [mix(sums[0], word(i)), mix(sums[1], word(i + 1)), mix(sums[2], word(i + 2)), mix(sums[3], word(i + 3))];
+        i += 4;
     }
-    let rest = (words / 4 * 4..words).fold(0, |sum, i| mix(sum, word(i)));
+    let rest = (i..words).fold(0, |sum, i| mix(sum, word(i)));
     // Zero is nothing.
     Some(sums.iter().fold(rest, |sum, other| mix(sum, *other as usize)) | 1)
 }

@@ -75,6 +75,7 @@ impl Threads for Program {
         let context = Context::of_kernel_thread();
         assert!(!context.is_running(), "internal error: a check inside of a check");
         context.settings.set(self.settings);
+        context.loops_before.set(context.loops.get());
         for (t, fiber) in context.fibers.borrow_mut().iter_mut().enumerate() {
             if let Some(fiber) = fiber {
                 fiber.reset(context, ThreadId(t as u32));
@@ -83,14 +84,20 @@ impl Threads for Program {
         context.begin();
         crate::alloc::release();
         crate::alloc::watch(self.settings.watches_heap);
-        context.heap.set(0);
+        context.forget_changes();
         let body = self.body.clone().expect("internal error: a program without a body is run");
         context.begin_thread(ThreadId(0), Newborn { body: Box::new(move || body()), name: None });
         1
     }
 
-    #[inline]
     fn resume(&mut self, thread: ThreadId, reply: Reply) -> Op {
+        let mut op = Op::Yield;
+        self.resume_into(thread, reply, &mut op);
+        op
+    }
+
+    #[inline]
+    fn resume_into(&mut self, thread: ThreadId, reply: Reply, op: &mut Op) {
         let context = Context::of_kernel_thread();
         let mut expecting = context.expecting.borrow_mut();
         if !expecting.is_empty()
@@ -103,13 +110,13 @@ impl Threads for Program {
         let mut fibers = context.fibers.borrow_mut();
         let fiber = fibers[thread.index()].as_mut().expect("internal error: a thread without a fiber");
         context.threads.borrow_mut()[thread.index()].reply = reply;
+        if self.settings.watches_heap {
+            context.watch_changes(thread);
+        }
         context.set_running(Some(thread));
         fiber.resume();
         context.set_running(None);
-        if self.settings.watches_heap {
-            context.note_changes(thread);
-        }
-        let op = context.threads.borrow()[thread.index()].op;
+        op.clone_from(&context.threads.borrow()[thread.index()].op);
         match op {
             Op::Exit | Op::Fail(Failure::Panic) => fiber.rest(),
             Op::Spawn => {
@@ -118,7 +125,6 @@ impl Threads for Program {
             }
             _ => {}
         }
-        op
     }
 
     #[inline]
@@ -182,11 +188,25 @@ impl Threads for Program {
         Context::of_kernel_thread().waits.set(true);
     }
 
+    fn looks_closer(&mut self) -> bool {
+        let context = Context::of_kernel_thread();
+        // In the runs before nobody has asked for the state of a thread.
+        let closer = !self.settings.watches_heap && context.loops_before.get() == 0;
+        if closer {
+            (self.settings.watches_heap, self.settings.loops) = (true, context.loops.get());
+            context.waits.set(false);
+        }
+        closer
+    }
+
     fn digest(&self, thread: ThreadId) -> Option<u64> {
         if !self.settings.spins {
             return None;
         }
         let context = Context::of_kernel_thread();
+        if self.settings.watches_heap {
+            context.note_changes();
+        }
         let threads = context.threads.borrow();
         let state = threads.get(thread.index())?;
         let loops = &context.loops;

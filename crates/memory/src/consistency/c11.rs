@@ -22,11 +22,15 @@ pub(super) fn floor(graph: &Graph, node: Node) -> u32 {
         let data = graph.node(other);
         other != node && before.get(data.thread.index()).is_some_and(|seen| *seen > data.index)
     };
+    let last = writes.len() as u32 - 1;
     let mut floor = (1..writes.len()).rfind(|position| is_before(writes[*position])).unwrap_or(0) as u32;
-    for read in graph.reads(place) {
-        let position = graph.position_of(*read);
-        if position > floor && is_before(*read) {
-            floor = position;
+    for read in graph.reads(place).iter().rev() {
+        // Nobody can have seen more.
+        if floor == last {
+            break;
+        }
+        if is_before(*read) {
+            floor = floor.max(graph.position_of(*read));
         }
     }
     floor

@@ -96,6 +96,9 @@ pub struct CargoArgs {
     /// All targets
     #[arg(long)]
     pub all_targets: bool,
+    /// The doc tests of the library, and nothing else
+    #[arg(long, conflicts_with_all = ["lib", "bin", "bins", "test", "tests", "example", "all_targets"])]
+    pub doc: bool,
     /// Features to enable
     #[arg(long, short = 'F', value_name = "FEATURES")]
     pub features: Vec<String>,
@@ -129,6 +132,9 @@ pub struct CargoArgs {
     /// An option of cargo's configuration
     #[arg(long, value_name = "KEY=VALUE")]
     pub config: Vec<String>,
+    /// An unstable option of cargo, such as build-std: the standard library is then instrumented as well
+    #[arg(short = 'Z', value_name = "OPTION")]
+    pub unstable: Vec<String>,
 }
 
 /// What is done with each test.
@@ -159,8 +165,6 @@ impl CargoArgs {
             ("--bin", &self.bin),
             ("--test", &self.test),
             ("--example", &self.example),
-            ("--features", &self.features),
-            ("--config", &self.config),
         ];
         lists.iter().for_each(|(name, list)| list.iter().for_each(|v| words.extend([(*name).into(), v.into()])));
         let flags = [
@@ -169,11 +173,31 @@ impl CargoArgs {
             ("--bins", self.bins),
             ("--tests", self.tests),
             ("--all-targets", self.all_targets),
+        ];
+        words.extend(flags.iter().filter(|(_, set)| *set).map(|(name, _)| OsString::from(*name)));
+        words.extend(self.manner());
+        words
+    }
+
+    /// The same for one package, whatever its targets.
+    pub fn for_package(&self, name: &str) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--package".into(), name.into()];
+        words.extend(self.manner());
+        words
+    }
+
+    /// How it is built.
+    fn manner(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let lists = [("--features", &self.features), ("--config", &self.config)];
+        lists.iter().for_each(|(name, list)| list.iter().for_each(|v| words.extend([(*name).into(), v.into()])));
+        let flags = [
             ("--all-features", self.all_features),
             ("--no-default-features", self.no_default_features),
             ("--release", self.release),
         ];
         words.extend(flags.iter().filter(|(_, set)| *set).map(|(name, _)| OsString::from(*name)));
+        self.unstable.iter().for_each(|option| words.extend(["-Z".into(), option.into()]));
         self.profile.iter().for_each(|profile| words.extend(["--profile".into(), profile.into()]));
         self.target_dir.iter().for_each(|path| words.extend(["--target-dir".into(), path.into()]));
         words.extend(self.surroundings());

@@ -1,12 +1,13 @@
 //! `cargo fencepost`: the tests of a Rust package, each under many controlled executions.
 //!
-//! Cargo builds the test programs as always, with instrumentation ([`programs`]); each of their tests is then a program
-//! of its own, run by the command `fencepost` beside this one ([`runner`]), several at once. What comes of it is shown
-//! as test runners show it ([`summary`]), and for CI systems as JUnit XML ([`junit`]).
+//! Cargo builds the test programs as always, with instrumentation ([`programs`], [`doctests`]); each of their tests is
+//! then a program of its own, run by the command `fencepost` beside this one ([`runner`]), several at once. What comes
+//! of it is shown as test runners show it ([`summary`]), and for CI systems as JUnit XML ([`junit`]).
 
 #![forbid(unsafe_code)]
 
 mod args;
+mod doctests;
 mod junit;
 mod programs;
 mod runner;
@@ -21,8 +22,12 @@ fn main() -> ExitCode {
     }
     let status = args::parse().and_then(|args| {
         let settings = settings::read(&args)?;
-        let programs = programs::build(&args, &settings)?;
-        let tests = programs::select(&args, &settings, &programs)?;
+        let tests = if args.cargo.doc {
+            doctests::select(&args, &settings)?
+        } else {
+            let programs = programs::build(&args, &settings)?;
+            programs::select(&args, &settings, &programs)?
+        };
         let results = runner::run(&args, &settings, &tests);
         if let Some(path) = &args.junit {
             std::fs::write(path, junit::render(&results)).map_err(|error| format!("{}: {error}", path.display()))?;

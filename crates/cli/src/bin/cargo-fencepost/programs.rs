@@ -18,6 +18,8 @@ pub struct Program {
     pub name: String,
     /// The target is the package's library.
     pub is_library: bool,
+    /// It is one doc test, and has no names of tests.
+    pub is_doc_test: bool,
     pub executable: PathBuf,
 }
 
@@ -50,12 +52,7 @@ pub fn build(args: &Args, settings: &Settings) -> Result<Vec<Program>, String> {
         ["test", "--no-run", "--message-format=json-render-diagnostics"].map(OsString::from).to_vec();
     words.extend(args.cargo.words());
     let mut command = cargo(&words, &runtime).map_err(|error| format!("{}: {error}", runtime.display()))?;
-    // Without any optimisation an atomic operation is a function of the standard library, with lines of its own:
-    // reports would show those, and executions take twice as long.
-    const OPTIMISE: &str = "CARGO_PROFILE_DEV_OPT_LEVEL";
-    if !settings.says_opt_level && std::env::var_os(OPTIMISE).is_none() {
-        command.env(OPTIMISE, "1");
-    }
+    settings.optimise(&mut command);
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .stdin(Stdio::null())
@@ -73,7 +70,7 @@ fn program(message: Message) -> Option<Program> {
     let is_test = message.reason == "compiler-artifact" && message.profile.is_some_and(|profile| profile.test);
     let (executable, target) = (message.executable.filter(|_| is_test)?, message.target?);
     let is_library = target.kind.iter().any(|kind| kind.ends_with("lib"));
-    Some(Program { package: message.package_id, name: target.name, is_library, executable })
+    Some(Program { package: message.package_id, name: target.name, is_library, is_doc_test: false, executable })
 }
 
 /// A test to run.

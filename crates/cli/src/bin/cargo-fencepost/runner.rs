@@ -90,7 +90,9 @@ fn run_one(args: &Args, settings: &Settings, test: &Test, out: &Path, workers: u
     options.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).for_each(|(name, value)| {
         command.args([*name, value.as_str()]);
     });
-    command.args(["--", "--exact", &test.name, "--test-threads=1", "--include-ignored"]);
+    if !test.program.is_doc_test {
+        command.args(["--", "--exact", &test.name, "--test-threads=1", "--include-ignored"]);
+    }
     if let Some(package) = settings.package(&test.program.package) {
         command.current_dir(&package.directory);
         // As cargo has it when it runs tests.

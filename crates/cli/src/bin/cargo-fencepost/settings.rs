@@ -30,7 +30,7 @@ pub struct Settings {
     /// Where cargo builds.
     pub target: PathBuf,
     /// Does the workspace say how its tests are optimised?
-    pub says_opt_level: bool,
+    says_opt_level: bool,
 }
 
 /// A package of the workspace.
@@ -39,12 +39,33 @@ pub struct Package {
     pub name: String,
     /// Where its tests run.
     pub directory: PathBuf,
+    /// Is it one of those that cargo tests if it is told of none?
+    pub is_default: bool,
+    /// Has it a library with doc tests?
+    pub has_doc_tests: bool,
+    /// Does rustdoc make one program of all of these, unless it is told otherwise?
+    pub merges_doc_tests: bool,
     wishes: Wishes,
 }
 
 impl Settings {
     pub fn package(&self, id: &str) -> Option<&Package> {
         self.packages.get(id)
+    }
+
+    /// All packages, by identity.
+    pub fn packages(&self) -> impl Iterator<Item = (&String, &Package)> {
+        self.packages.iter()
+    }
+
+    /// Has cargo optimise a little, if nobody says otherwise. Without any optimisation an atomic operation is a
+    /// function of the standard library, with lines of its own: reports would show those, and executions take twice as
+    /// long.
+    pub fn optimise(&self, command: &mut Command) {
+        const OPTIMISE: &str = "CARGO_PROFILE_DEV_OPT_LEVEL";
+        if !self.says_opt_level && std::env::var_os(OPTIMISE).is_none() {
+            command.env(OPTIMISE, "1");
+        }
     }
 
     /// What holds for a package's tests.
@@ -67,6 +88,8 @@ struct Metadata {
     packages: Vec<Listed>,
     workspace_root: PathBuf,
     target_directory: PathBuf,
+    #[serde(default)]
+    workspace_default_members: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +98,17 @@ struct Listed {
     name: String,
     manifest_path: PathBuf,
     metadata: Option<serde_json::Value>,
+    #[serde(default)]
+    targets: Vec<Target>,
+    #[serde(default)]
+    edition: String,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    #[serde(default)]
+    doctest: bool,
 }
 
 /// Asks cargo for the packages, and reads what they wish.
@@ -95,14 +129,21 @@ pub fn read(args: &Args) -> Result<Settings, String> {
         says_opt_level: says_opt_level(&metadata.workspace_root),
         ..Settings::default()
     };
-    for Listed { id, name, manifest_path, metadata } in metadata.packages {
+    let default_members = metadata.workspace_default_members;
+    for Listed { id, name, manifest_path, metadata, targets, edition } in metadata.packages {
         let wishes = match metadata.as_ref().and_then(|metadata| metadata.get("fencepost")) {
             Some(wishes) => Wishes::deserialize(wishes)
                 .map_err(|error| format!("{}: [package.metadata.fencepost]: {error}", manifest_path.display()))?,
             None => Wishes::default(),
         };
         let directory = manifest_path.parent().unwrap_or(Path::new(".")).to_owned();
-        settings.packages.insert(id, Package { name, directory, wishes });
+        let is_default = default_members.contains(&id);
+        // Procedural macros are programs of the compiler's.
+        let has_doc_tests =
+            targets.iter().any(|target| target.doctest && target.kind.iter().any(|k| k != "proc-macro"));
+        let merges_doc_tests = edition.parse::<u32>().is_ok_and(|edition| edition >= 2024);
+        let package = Package { name, directory, is_default, has_doc_tests, merges_doc_tests, wishes };
+        settings.packages.insert(id, package);
     }
     Ok(settings)
 }
