@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { WORDS = 32, ROUNDS = 200 };
+enum { WORDS = 32, ROUNDS = 200, NODES = 10 };
 
 struct node {
     long value;
@@ -13,7 +13,7 @@ struct node {
 };
 
 static long tables[2][WORDS];
-static struct node *volatile head;
+static struct node *volatile heads[NODES];
 static volatile long wants[2];
 static long inside;
 static atomic_int here, done;
@@ -35,13 +35,15 @@ static void meet(void) {
 
 static void *first(void *argument) {
     work(tables[0]);
-    struct node *node = malloc(sizeof *node);
-    node->value = 1;
-    node->next = 0;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = malloc(sizeof *node);
+        node->value = i;
+        node->next = 0;
 #ifndef PUBLISH
-    atomic_thread_fence(memory_order_seq_cst);
+        atomic_thread_fence(memory_order_seq_cst);
 #endif
-    head = node;
+        heads[i] = node;
+    }
     meet();
     wants[0] = 1;
 #ifndef BUFFER
@@ -62,10 +64,12 @@ static void *first(void *argument) {
 
 static void *second(void *argument) {
     work(tables[1]);
-    struct node *node;
-    while (!(node = head))
-        ;
-    assert(node->value == 1);
+    for (int i = 0; i < NODES; i++) {
+        struct node *node;
+        while (!(node = heads[i]))
+            ;
+        assert(node->value == i && !node->next);
+    }
     meet();
     wants[1] = 1;
 #ifndef BUFFER

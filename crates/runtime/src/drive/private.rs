@@ -209,6 +209,12 @@ pub fn needs_operation(at: Location, write: bool, waits: impl Fn(Location) -> bo
     true
 }
 
+/// Has the running thread stored here without an operation?
+pub fn is_hidden(at: Location) -> bool {
+    let me = ME.load(Ordering::Relaxed);
+    cells(at.address as usize, at.size.bytes() as usize).any(|address| *cell(address) ^ me == HIDDEN)
+}
+
 /// Somebody accesses memory in a way that the engine does not hear of, and that all see at once.
 pub fn touch_range(address: usize, length: usize, write: bool) {
     if is_wanted() {

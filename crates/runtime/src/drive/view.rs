@@ -211,13 +211,16 @@ pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
 
 fn one(at: Location, write: bool) {
     settle();
-    if private::ends_turn() {
+    let ends_turn = private::ends_turn();
+    // A read can be the operation itself: what the thread waits for may come with it.
+    let is_turn = ends_turn && !write && matters(at.address as usize) && !private::is_hidden(at);
+    if ends_turn && !is_turn {
         let place = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(fibers::current().0));
         let turn = Access::Load { at: place, order: LoadOrder::Relaxed, guard: Guard::Any };
         control::step(Op::Access(turn));
     }
     let needed = match matters(at.address as usize) {
-        true => private::needs_operation(at, write, is_waiting),
+        true => private::needs_operation(at, write, is_waiting) || is_turn,
         false => {
             private::claim(at);
             false
