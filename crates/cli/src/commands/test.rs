@@ -44,9 +44,9 @@ pub struct Args {
     /// Show findings as they were met first, without looking for smaller executions that show the same
     #[arg(long)]
     no_minimize: bool,
-    /// Under sc, tso and pso: take every plain access for an operation, however long an execution is, and let any number
-    /// of stores wait in a buffer; without this, accesses to memory that one thread alone uses are no operations behind
-    /// the first 1,000, and at most 64 stores wait
+    /// Under sc, tso and pso: take every plain access for an operation, however long an execution is, and let any
+    /// number of stores wait in a buffer; without this, accesses to memory that one thread alone uses are no operations
+    /// behind the first 1,000, and at most 64 stores wait
     #[arg(long)]
     all_accesses: bool,
 }

@@ -77,7 +77,7 @@ fn long_executions_show_what_short_ones_do() {
         }
     }
     // Every access is an operation if that is asked for.
-    let steps = |args: &[&str]| run("NONE", "sc", &[args, &["--max-steps", "10000"]].concat()).status;
+    let steps = |args: &[&str]| run("NONE", "sc", &[args, &["--max-steps", "5000"]].concat()).status;
     assert_eq!((steps(&[]), steps(&["--all-accesses"])), (0, 3));
 }
 

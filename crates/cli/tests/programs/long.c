@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { WORDS = 32, ROUNDS = 200, NODES = 10 };
+enum { WORDS = 32, ROUNDS = 1000, NODES = 10 };
 
 struct node {
     long value;
