@@ -64,11 +64,14 @@ struct State {
     /// After so many accesses an execution is long; `None` if it never is.
     after: Option<u64>,
     accesses: u64,
+    /// Is every access an operation from here on?
+    suspended: bool,
     /// What the next turn's length is made from.
     seed: u64,
 }
 
-static STATE: Global<State> = Global::new(State { ready: false, execution: 0, after: None, accesses: 0, seed: 0 });
+static STATE: Global<State> =
+    Global::new(State { ready: false, execution: 0, after: None, accesses: 0, suspended: false, seed: 0 });
 
 /// Does an access need an operation?
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +89,7 @@ pub fn begin(after: Option<u64>) {
     state.after = after.filter(|_| state.ready);
     state.execution += 1;
     state.accesses = 0;
+    state.suspended = false;
     state.seed = 0;
     STORES.store(0, Ordering::Relaxed);
     LEFT.store(0, Ordering::Relaxed);
@@ -102,7 +106,7 @@ pub fn resume(thread: ThreadId) {
 /// Every access is an operation from here on.
 pub fn suspend() {
     LEFT.store(0, Ordering::Relaxed);
-    STATE.enter().after = None;
+    STATE.enter().suspended = true;
 }
 
 /// Is anything of this asked for?
@@ -113,7 +117,7 @@ fn is_wanted() -> bool {
 /// Is the execution long?
 pub fn is_on() -> bool {
     let state = STATE.enter();
-    state.after.is_some_and(|after| state.accesses >= after)
+    !state.suspended && state.after.is_some_and(|after| state.accesses >= after)
 }
 
 /// Do so many stores wait in a thread's buffer that some have to leave? To look through many takes long.
@@ -127,10 +131,19 @@ pub fn stores() -> u64 {
 }
 
 #[inline(always)]
-fn cell(address: usize) -> &'static mut u64 {
+fn cell(address: usize) -> &'static AtomicU64 {
     // SAFETY: within the reserved range, whatever the address is; aligned as it must be. Only used where the cells
     // have been reserved.
-    unsafe { &mut *((CELLS.start + (address & SPACE & !7)) as *mut u64) }
+    unsafe { &*((CELLS.start + (address & SPACE & !7)) as *const AtomicU64) }
+}
+
+#[inline(always)]
+fn look(address: usize) -> u64 {
+    cell(address).load(Ordering::Relaxed)
+}
+
+fn note(address: usize, now: u64) {
+    cell(address).store(now, Ordering::Relaxed);
 }
 
 /// The beginnings of all cells of this memory.
@@ -147,10 +160,12 @@ pub fn is_free<const SIZE: usize>(address: usize, write: bool) -> bool {
     }
     let me = ME.load(Ordering::Relaxed);
     let is_free = |address: usize| {
-        let differs = *cell(address) ^ me;
-        differs == HIDDEN || !write && (differs < READ_BY_ALL || is_read_by_all(*cell(address), me))
+        let found = look(address);
+        let differs = found ^ me;
+        differs == HIDDEN || !write && (differs < READ_BY_ALL || is_read_by_all(found, me))
     };
-    if !is_free(address) || (address & 7) + SIZE > 8 && !is_free(address + SIZE - 1) {
+    let is_beyond = |bytes: usize| (address & 7) + SIZE > bytes;
+    if !is_free(address) || SIZE > 8 && !is_free(address + 8) || is_beyond(8) && !is_free(address + SIZE - 1) {
         return false;
     }
     LEFT.store(left - 1, Ordering::Relaxed);
@@ -172,7 +187,7 @@ pub fn ends_turn() -> bool {
     }
     let mut state = STATE.enter();
     state.accesses += 1;
-    if state.accesses < state.after.unwrap_or(u64::MAX) {
+    if state.suspended || state.accesses < state.after.unwrap_or(u64::MAX) {
         return false;
     }
     // The first turn ends nobody's.
@@ -212,7 +227,7 @@ pub fn needs_operation(at: Location, write: bool, waits: impl Fn(Location) -> bo
 /// Has the running thread stored here without an operation?
 pub fn is_hidden(at: Location) -> bool {
     let me = ME.load(Ordering::Relaxed);
-    cells(at.address as usize, at.size.bytes() as usize).any(|address| *cell(address) ^ me == HIDDEN)
+    cells(at.address as usize, at.size.bytes() as usize).any(|address| look(address) ^ me == HIDDEN)
 }
 
 /// Somebody accesses memory in a way that the engine does not hear of, and that all see at once.
@@ -229,7 +244,7 @@ pub fn share(at: Location) {
     if is_wanted() {
         for address in cells(at.address as usize, at.size.bytes() as usize) {
             publish(address);
-            *cell(address) = in_this_execution(ALL, SHARED);
+            note(address, in_this_execution(ALL, SHARED));
         }
     }
 }
@@ -239,9 +254,9 @@ pub fn claim(at: Location) {
     if is_on() {
         let me = ME.load(Ordering::Relaxed);
         for address in cells(at.address as usize, at.size.bytes() as usize) {
-            let cell = cell(address);
-            if *cell >> EXECUTION_SHIFT != me >> EXECUTION_SHIFT || *cell ^ me < HIDDEN {
-                *cell = me | HIDDEN;
+            let found = look(address);
+            if found >> EXECUTION_SHIFT != me >> EXECUTION_SHIFT || found ^ me < HIDDEN {
+                note(address, me | HIDDEN);
             }
         }
     }
@@ -278,11 +293,11 @@ fn in_this_execution(owner: u64, state: u64) -> u64 {
 
 /// The running thread comes to a cell, which notes it.
 fn touch(address: usize, write: bool, on: bool, waits: &dyn Fn(Location) -> bool) -> Need {
-    let (cell, me) = (cell(address), ME.load(Ordering::Relaxed));
-    let (owner, state) = (*cell >> OWNER_SHIFT & ALL, *cell & ALL);
+    let (found, me) = (look(address), ME.load(Ordering::Relaxed));
+    let (owner, state) = (found >> OWNER_SHIFT & ALL, found & ALL);
     let own = me >> OWNER_SHIFT & ALL;
-    if *cell >> EXECUTION_SHIFT != me >> EXECUTION_SHIFT && own != ALL {
-        *cell = me | u64::from(write);
+    if found >> EXECUTION_SHIFT != me >> EXECUTION_SHIFT && own != ALL {
+        note(address, me | u64::from(write));
         return if write { Need::Operation } else { Need::Nothing };
     }
     if owner == own && own != ALL {
@@ -290,7 +305,7 @@ fn touch(address: usize, write: bool, on: bool, waits: &dyn Fn(Location) -> bool
             HIDDEN => Need::Nothing,
             _ if !write => Need::Nothing,
             KNOWN if on => {
-                *cell = me | HIDDEN;
+                note(address, me | HIDDEN);
                 // What the engine knows of must not be seen later than what it does not.
                 if waits(Location::new(address as u64, Size::B8)) {
                     control::relieve(usize::MAX);
@@ -298,7 +313,7 @@ fn touch(address: usize, write: bool, on: bool, waits: &dyn Fn(Location) -> bool
                 Need::Nothing
             }
             _ => {
-                *cell = me | (state + 1).min(KNOWN);
+                note(address, me | (state + 1).min(KNOWN));
                 Need::Operation
             }
         };
@@ -307,16 +322,16 @@ fn touch(address: usize, write: bool, on: bool, waits: &dyn Fn(Location) -> bool
         READ_BY_ALL if !write => return Need::Nothing,
         // Nobody has stored there.
         0 if !write && owner != ALL => {
-            *cell = in_this_execution(ALL, READ_BY_ALL);
+            note(address, in_this_execution(ALL, READ_BY_ALL));
             return Need::Nothing;
         }
         HIDDEN if !write => {
             publish(address);
-            *cell = in_this_execution(ALL, READ_BY_ALL);
+            note(address, in_this_execution(ALL, READ_BY_ALL));
         }
         _ => {
             publish(address);
-            *cell = in_this_execution(ALL, SHARED);
+            note(address, in_this_execution(ALL, SHARED));
         }
     }
     Need::Operation
@@ -324,10 +339,10 @@ fn touch(address: usize, write: bool, on: bool, waits: &dyn Fn(Location) -> bool
 
 /// If a cell is hidden, the engine is told what is there, and that it can be seen.
 fn publish(address: usize) {
-    let cell = cell(address);
-    if *cell >> EXECUTION_SHIFT == ME.load(Ordering::Relaxed) >> EXECUTION_SHIFT && *cell & ALL == HIDDEN {
-        let owner = *cell >> OWNER_SHIFT & ALL;
-        *cell = in_this_execution(ALL, SHARED);
+    let found = look(address);
+    if found >> EXECUTION_SHIFT == ME.load(Ordering::Relaxed) >> EXECUTION_SHIFT && found & ALL == HIDDEN {
+        let owner = found >> OWNER_SHIFT & ALL;
+        note(address, in_this_execution(ALL, SHARED));
         control::publish(ThreadId(owner as u32), Location::new(address as u64, Size::B8));
     }
 }

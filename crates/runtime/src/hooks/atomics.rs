@@ -4,7 +4,7 @@ use super::{access, at_work, hook};
 use crate::detect::details;
 use crate::detect::shadow::{READ, WRITE};
 use crate::drive::ending::{self, Verdict};
-use crate::drive::{control, explored, has_tried, may_fail, view};
+use crate::drive::{control, explored, has_tried, may_fail, private, view};
 use crate::platform::global::{self, mode};
 use crate::threads::{fibers, waiter_pool};
 use fencepost_trace::{
@@ -281,6 +281,8 @@ hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u
     let turn = Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any };
     at_work(|| control::perform(Op::Access(turn)));
     control::hold(Some(me));
+    // What is told of one word must not change the other when it has been looked at.
+    at_work(|| words.iter().for_each(|(at, ..)| private::share(*at)));
     let other = words.iter().find(|(at, old, _)| control::memory(*at) != *old);
     let same = other.is_none();
     // What each word is has been seen: where a model has older values, none of these is read instead, or one word would
