@@ -1214,8 +1214,10 @@ fn read_key(equivalence: Equivalence, graph: &Graph, access: &Access, place: Pla
 
 /// What tells a source from others. What it wrote belongs to it: the same read-modify-write may write different values,
 /// and what a thread does after it has read one of them is known by the value alone.
+///
+/// Spread twice: the names of threads are small numbers spread once, and what is added to them must not take that back.
 fn sourced(source: u128, value: Value) -> u128 {
-    mix(value.0).wrapping_add(source)
+    mix(mix(source).wrapping_add(value.0))
 }
 
 /// Are there as many read-modify-writes that have read this as there are writes of it? No two read one write.
