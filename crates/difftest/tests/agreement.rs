@@ -18,7 +18,8 @@ const MODELS: [Model; 4] = [Model::Sc, Model::Tso, Model::Pso, Model::C11];
 fn scripts_end_in_the_same_places() {
     let parts = known::parts();
     let mut finished = 0;
-    for seed in 1..=400 {
+    // The last ones were explored in part by sources or by values.
+    for seed in (1..=400).chain([929_060, 941_963, 944_959, 945_698]) {
         let script = scripts::script(seed, &parts);
         for model in MODELS {
             let compared = scripts::compare(&script, model);
@@ -27,7 +28,7 @@ fn scripts_end_in_the_same_places() {
         }
     }
     // A comparison with a reference that did not end says little: most must have ended.
-    assert!(finished > 1_400, "{finished} of 1600");
+    assert!(finished > 1_400, "{finished} of 1616");
 }
 
 /// What is not known to be wrong.

@@ -216,7 +216,7 @@ impl Desk {
             self.firm.firm = true;
             self.firm.pose(graph, checker, events, counts, &sources, &[]);
         }
-        let holds = self.firm.conclude(graph, checker.model());
+        let holds = self.firm.conclude(checker.model());
         self.firm_prepared = length;
         debug_assert!(holds, "the graph is its own witness");
     }
@@ -262,7 +262,7 @@ impl Desk {
             let events = (length + 2 + SLACK).next_multiple_of(64);
             self.base.pose(graph, checker, events, |_| true, sources, &[]);
         }
-        let holds = self.base.conclude(graph, checker.model());
+        let holds = self.base.conclude(checker.model());
         debug_assert!(holds, "the graph is its own witness");
         self.prepared = length;
     }
@@ -379,8 +379,7 @@ impl Desk {
             let read = question.reads[i];
             let &[source] = question.sources(&read) else { continue };
             let source = source as usize;
-            let waits = question.is_final(&read) || model == Model::Sc || is_external(graph, read.event, source);
-            if waits && question.orders.add(source, read.event).is_none() {
+            if question.is_behind(model, &read, source) && question.orders.add(source, read.event).is_none() {
                 return false;
             }
         }
@@ -389,7 +388,7 @@ impl Desk {
 
     fn find(&mut self, graph: &Graph, checker: &Checker, answers: &mut Answers) -> Option<Witness> {
         let question = &mut self.question;
-        if !question.conclude(graph, checker.model()) {
+        if !question.conclude(checker.model()) {
             answers.saturation += 1;
             return None;
         }
@@ -608,7 +607,7 @@ impl Question {
     }
 
     /// Draws all conclusions that leave no choice; false if they contradict each other.
-    pub fn conclude(&mut self, graph: &Graph, model: Model) -> bool {
+    pub fn conclude(&mut self, model: Model) -> bool {
         let mut changed = std::mem::take(&mut self.changed);
         let mut fine = true;
         while fine && self.orders.take_changed(&mut changed) {
@@ -617,7 +616,7 @@ impl Question {
                 let row = &self.depends[i * words..(i + 1) * words];
                 let place = self.reads[i].place.index();
                 let depends = row.iter().enumerate().any(|(word, on)| on & changed.word(place, word) != 0);
-                if depends && self.conclude_read(graph, model, i).is_none() {
+                if depends && self.conclude_read(model, i).is_none() {
                     fine = false;
                     break;
                 }
@@ -695,13 +694,13 @@ impl Question {
         Some(())
     }
 
-    fn conclude_read(&mut self, graph: &Graph, model: Model, at: usize) -> Option<()> {
+    fn conclude_read(&mut self, model: Model, at: usize) -> Option<()> {
         let mut read = self.reads[at];
         if read.count > 1 {
             let mut kept = read.first;
             for i in read.first..read.first + read.count {
                 let source = self.sources[i];
-                if self.is_possible(&read, source as usize) {
+                if self.is_possible(model, &read, source as usize) {
                     self.sources[kept] = source;
                     kept += 1;
                 }
@@ -722,8 +721,9 @@ impl Question {
                 _ => return None,
             }
         }
+        let is_behind = self.is_behind(model, &read, source);
         let orders = &mut self.orders;
-        if self.events <= read.event || model == Model::Sc || is_external(graph, read.event, source) {
+        if is_behind {
             orders.add(source, read.event)?;
         }
         if let Some(own) = read.own.filter(|own| *own != source) {
@@ -747,6 +747,11 @@ impl Question {
         Some(())
     }
 
+    /// Does a read come after this source? It need not if it is the thread's own, and read from the store buffer.
+    pub fn is_behind(&self, model: Model, read: &Read, source: usize) -> bool {
+        self.is_final(read) || model == Model::Sc || read.own != Some(source)
+    }
+
     fn note_write(&mut self, place: Place, write: usize) {
         // What was there initially comes before everything: that never changes.
         if write != 0 {
@@ -760,10 +765,10 @@ impl Question {
         if write == 0 { self.events + place.index() } else { write }
     }
 
-    fn is_possible(&self, read: &Read, source: usize) -> bool {
+    fn is_possible(&self, model: Model, read: &Read, source: usize) -> bool {
         let orders = &self.orders;
         let end = read.write.unwrap_or(read.event);
-        if orders.has(read.event, source) || read.write == Some(source) {
+        if read.write == Some(source) || orders.has(read.event, source) && self.is_behind(model, read, source) {
             return false;
         }
         if read.own.is_some_and(|own| own != source && orders.has(source, own)) {
@@ -789,7 +794,7 @@ impl Question {
                 before.copy_from(self);
                 for source in sources {
                     self.choose(i, source);
-                    if self.conclude(graph, model) {
+                    if self.conclude(model) {
                         kept.push(source);
                     }
                     self.copy_from(before);
@@ -799,7 +804,7 @@ impl Question {
                     self.sources[first..first + kept.len()].copy_from_slice(&kept);
                     self.reads[i].count = kept.len();
                     self.orders.touch(self.reads[i].event);
-                    if kept.is_empty() || !self.conclude(graph, model) {
+                    if kept.is_empty() || !self.conclude(model) {
                         return false;
                     }
                 }
@@ -824,7 +829,7 @@ impl Question {
             let mut holds = [false; 2];
             before.copy_from(self);
             for (way, holds) in ways.iter().zip(&mut holds) {
-                *holds = self.orders.add(way.0, way.1).is_some() && self.conclude(graph, model);
+                *holds = self.orders.add(way.0, way.1).is_some() && self.conclude(model);
                 self.copy_from(before);
             }
             let fine = match holds {
@@ -832,7 +837,7 @@ impl Question {
                 [false, false] => false,
                 [first, _] => {
                     let (a, b) = ways[usize::from(!first)];
-                    self.orders.add(a, b).is_some() && self.conclude(graph, model)
+                    self.orders.add(a, b).is_some() && self.conclude(model)
                 }
             };
             if !fine {
@@ -868,7 +873,7 @@ impl Question {
             let rank = |source: &u32| (Some(*source) == now, graph.node(Node(*source)).position);
             let Some(chosen) = left.iter().copied().max_by_key(rank) else { return false };
             self.choose(read, chosen);
-            if self.conclude(graph, model) {
+            if self.conclude(model) {
                 return true;
             }
             // Not that one.
@@ -907,7 +912,7 @@ impl Question {
                 fine &= self.orders.add(first.0, first.1).is_some() || self.orders.add(second.0, second.1).is_some();
             }
         }
-        if fine && self.conclude(graph, model) {
+        if fine && self.conclude(model) {
             return true;
         }
         self.copy_from(before);
@@ -917,11 +922,11 @@ impl Question {
             }
             before.copy_from(self);
             let [first, second] = ways(*other);
-            if self.orders.add(first.0, first.1).is_some() && self.conclude(graph, model) {
+            if self.orders.add(first.0, first.1).is_some() && self.conclude(model) {
                 continue;
             }
             self.copy_from(before);
-            if self.orders.add(second.0, second.1).is_none() || !self.conclude(graph, model) {
+            if self.orders.add(second.0, second.1).is_none() || !self.conclude(model) {
                 return false;
             }
         }

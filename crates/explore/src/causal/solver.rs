@@ -5,7 +5,7 @@
 //! theory's one axiom is that these, together with what is known already, have no cycle.
 
 use super::orders::Orders;
-use super::question::{Question, is_external};
+use super::question::Question;
 use batsat::{BasicSolver, Lit, SolverInterface, Theory, TheoryArg, lbool};
 use fencepost_memory::graph::{Graph, Node, Place};
 use fencepost_trace::Model;
@@ -39,7 +39,7 @@ pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> boo
         for (source, chosen) in sources.iter().map(|s| *s as usize).zip(&literals) {
             let unless: Vec<Lit> = chosen.iter().map(|lit| !*lit).collect();
             if let Some(chosen) = chosen
-                && (question.is_final(read) || model == Model::Sc || is_external(graph, read.event, source))
+                && question.is_behind(model, read, source)
             {
                 encoding.edge(*chosen, source, read.event);
             }
@@ -86,7 +86,7 @@ pub(super) fn solve(question: &mut Question, graph: &Graph, model: Model) -> boo
         question.orders.add(a, b).expect("internal error: the solver's order has a cycle");
     }
     // What follows for the reads.
-    let consistent = question.conclude(graph, model);
+    let consistent = question.conclude(model);
     debug_assert!(consistent);
     consistent
 }
