@@ -24,7 +24,7 @@ pub struct Args {
     campaign: CampaignArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
-    /// How many stores fit a store buffer (tso, pso) [default: any number]
+    /// How many stores fit a store buffer (tso, pso) [default: any number in a litmus test, 64 in a program]
     #[arg(long, value_name = "N")]
     buffer: Option<u32>,
     /// How a native program is put back to its beginning: in-place (its memory is restored, and what the kernel keeps
