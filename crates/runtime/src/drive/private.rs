@@ -164,8 +164,8 @@ pub fn is_free<const SIZE: usize>(address: usize, write: bool) -> bool {
         let differs = found ^ me;
         differs == HIDDEN || !write && (differs < READ_BY_ALL || is_read_by_all(found, me))
     };
-    let is_beyond = |bytes: usize| (address & 7) + SIZE > bytes;
-    if !is_free(address) || SIZE > 8 && !is_free(address + 8) || is_beyond(8) && !is_free(address + SIZE - 1) {
+    let reaches_past = |bytes: usize| (address & 7) + SIZE > bytes;
+    if !is_free(address) || SIZE > 8 && !is_free(address + 8) || reaches_past(8) && !is_free(address + SIZE - 1) {
         return false;
     }
     LEFT.store(left - 1, Ordering::Relaxed);
