@@ -25,8 +25,7 @@ use crate::memory::{heap, read_only};
 use crate::platform::global::{self, Global};
 use crate::threads::fibers;
 use fencepost_trace::{
-    Access, EventId, EventKind, FenceOrder, Guard, Hidden, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId,
-    Value,
+    Access, EventId, EventKind, FenceOrder, Guard, LoadOrder, Location, Op, Reply, Size, StoreOrder, ThreadId, Value,
 };
 
 /// What one thread has done that not everybody sees.
@@ -215,9 +214,7 @@ fn one(at: Location, write: bool) {
     // A read can be the operation itself: what the thread waits for may come with it.
     let is_turn = ends_turn && !write && matters(at.address as usize) && !private::is_hidden(at);
     if ends_turn && !is_turn {
-        let place = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(fibers::current().0));
-        let turn = Access::Load { at: place, order: LoadOrder::Relaxed, guard: Guard::Any };
-        control::step(Op::Access(turn));
+        control::step(control::turn());
     }
     let needed = match matters(at.address as usize) {
         true => private::needs_operation(at, write, is_waiting) || is_turn,

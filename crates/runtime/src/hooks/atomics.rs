@@ -8,7 +8,7 @@ use crate::drive::{control, explored, has_tried, may_fail, private, view};
 use crate::platform::global::{self, mode};
 use crate::threads::{fibers, waiter_pool};
 use fencepost_trace::{
-    Access, FenceOrder, Guard, Hidden, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
+    Access, FenceOrder, Guard, LoadOrder, Location, Op, Reply, RmwOrder, Size, StoreOrder, Update, Value,
 };
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -277,9 +277,7 @@ hook! { fn __fencepost_dcas(a: usize, b: usize, old_a: u64, old_b: u64, new_a: u
     at_work(control::begin_step);
     // Others may go first; then nobody.
     let me = fibers::current();
-    let at = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(me.0));
-    let turn = Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any };
-    at_work(|| control::perform(Op::Access(turn)));
+    at_work(|| control::perform(control::turn()));
     control::hold(Some(me));
     // What is told of one word must not change the other when it has been looked at.
     at_work(|| words.iter().for_each(|(at, ..)| private::share(*at)));

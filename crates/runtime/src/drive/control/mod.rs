@@ -21,8 +21,8 @@ use fencepost_mailbox::{Pruning, Request};
 use fencepost_memory::{C11, MachineOptions, Pslo, Pso, Sc, Tso, with_machine};
 use fencepost_safety::{Leaving, Window};
 use fencepost_trace::{
-    Access, CampaignSpec, EventId, EventKind, FenceOrder, Limits, Location, Model, Op, Outcome, Reply, RmwOrder,
-    Sampling, Size, StrategySpec, ThreadId, Value,
+    Access, CampaignSpec, EventId, EventKind, FenceOrder, Guard, Hidden, Limits, LoadOrder, Location, Model, Op,
+    Outcome, Reply, RmwOrder, Sampling, Size, StrategySpec, ThreadId, Value,
 };
 use outside::{bring_up_to_date, notice_intrusions, remember, take_up, tell_writes};
 pub use outside::{
@@ -420,6 +420,12 @@ pub fn step(op: Op) -> Reply {
     let reply = submit(op, label);
     fence_at(label, false);
     reply
+}
+
+/// An operation at which others may go first, and that is nothing else: a look at a location that nobody else has.
+pub fn turn() -> Op {
+    let at = Location::hidden(Hidden::Park, Location::OTHER_KEY | u64::from(fibers::current().0));
+    Op::Access(Access::Load { at, order: LoadOrder::Relaxed, guard: Guard::Any })
 }
 
 /// Several accesses of the running thread that are one step of the program: the fences that were asked for there come
